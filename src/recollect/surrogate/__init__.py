@@ -1,0 +1,1 @@
+"""A belief about one function: kernels, Gaussian processes, target scaling. Sees arrays only."""

@@ -1,0 +1,115 @@
+"""The fitting objective: its value by dense formulas, its gradient by finite differences, its priors by SciPy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import lognorm, multivariate_normal
+
+from recollect.surrogate.kernels import Hyperparameters, KernelShape, covariance
+from recollect.surrogate.objective import NegativeLogPosterior
+from recollect.surrogate.prior import PAPER_PRIOR
+
+PLAIN = replace(PAPER_PRIOR, use_priors=False)
+MIXED = np.array([False, True, False, True])
+
+
+def data(n: int, kind: str) -> tuple[np.ndarray, np.ndarray, KernelShape]:
+    rng = np.random.default_rng(n)
+    X = rng.random((n, 4))
+    categorical = np.zeros(4, bool)
+    if kind != "numerical":
+        categorical = np.ones(4, bool) if kind == "categorical" else MIXED
+        X[:, categorical] = rng.integers(0, 4, (n, categorical.sum()))
+    if kind == "conditional":
+        X[X[:, 1] == 1, 2] = np.nan
+        X[X[:, 1] == 2, 3] = np.nan
+    z = rng.standard_normal(n)
+    return X, (z - z.mean()) / z.std(), KernelShape(categorical, kind == "conditional")
+
+
+def random_theta(seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.concatenate((rng.uniform(-2, 1, 1), rng.uniform(-2, 0.08, 4), rng.uniform(-8, 0, 1)))
+
+
+KINDS = ["numerical", "categorical", "mixed", "conditional"]
+
+
+@pytest.mark.parametrize(
+    "prior", [PAPER_PRIOR, PLAIN, replace(PAPER_PRIOR, horseshoe_scale=0.5, amplitude_log_std=2.0)]
+)
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradient_agrees_with_finite_differences(kind: str, prior) -> None:
+    X, z, shape = data(25, kind)
+    objective = NegativeLogPosterior(X, z, shape=shape, prior=prior)
+    assert objective.free.all()
+    for seed in range(5):
+        theta = random_theta(seed)
+        _, gradient = objective(theta)
+        step = 1e-5 * np.eye(6)
+        numeric = [(objective(theta + e)[0] - objective(theta - e)[0]) / 2e-5 for e in step]
+        np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_value_is_minus_the_normal_density_and_the_priors(kind: str) -> None:
+    X, z, shape = data(20, kind)
+    for seed in range(3):
+        theta = random_theta(seed)
+        hyper = Hyperparameters.from_log(theta)
+        A = covariance(X, X, shape=shape, hyper=hyper) + hyper.noise * np.eye(20)
+        likelihood = multivariate_normal(np.zeros(20), A).logpdf(z)
+        value, _ = NegativeLogPosterior(X, z, shape=shape, prior=PLAIN)(theta)
+        assert value == pytest.approx(-likelihood, rel=1e-9)
+        horseshoe = np.log(np.log(1 + 3 * 0.1**2 / hyper.noise**2) + 1e-10)
+        value, _ = NegativeLogPosterior(X, z, shape=shape, prior=PAPER_PRIOR)(theta)
+        assert value == pytest.approx(-likelihood - lognorm(1.0).logpdf(hyper.amplitude) - horseshoe, rel=1e-9)
+
+
+def test_evaluating_elsewhere_in_between_changes_nothing() -> None:
+    X, z, shape = data(30, "conditional")
+    objective = NegativeLogPosterior(X, z, shape=shape, prior=PAPER_PRIOR)
+    value, gradient = objective(random_theta(0))
+    objective(random_theta(1))
+    again, same = objective(random_theta(0))
+    assert again == value
+    np.testing.assert_array_equal(same, gradient)
+
+
+def test_a_matrix_that_cannot_be_factorised_gives_infinity_and_no_slope() -> None:
+    X = np.repeat(np.random.default_rng(0).random((5, 2)), 4, axis=0)
+    objective = NegativeLogPosterior(X, np.ones(20), shape=KernelShape(np.zeros(2, bool), False), prior=PLAIN)
+    value, gradient = objective(np.array([0.0, 0.0, 0.0, -60.0]))
+    assert value == np.inf
+    np.testing.assert_array_equal(gradient, np.zeros(4))
+
+
+def test_only_columns_that_vary_within_an_activity_pattern_are_free() -> None:
+    X = np.array([[0.1, 0.5, 1.0, np.nan], [0.2, 0.5, 1.0, np.nan], [0.2, 0.5, 2.0, 0.3]])
+    shape = KernelShape(np.array([False, False, True, False]), True)
+    objective = NegativeLogPosterior(X, np.array([1.0, -1.0, 0.0]), shape=shape, prior=PLAIN)
+    assert objective.free.tolist() == [True, False, False, False]
+    value, gradient = objective(np.array([0.0, -1.0, -3.0]))
+    assert np.isfinite(value)
+    assert gradient.shape == (3,)
+
+
+@pytest.mark.parametrize("log_noise", [-25.0, -10.0, -2.0, 2.0, -800.0])
+def test_prior_slopes_agree_with_finite_differences(log_noise: float) -> None:
+    value, by_amplitude, by_noise = PAPER_PRIOR.log_density(-0.7, log_noise)
+    assert np.isfinite(value)
+    if log_noise < -100:
+        return
+    h = 1e-5
+    numeric = (PAPER_PRIOR.log_density(-0.7 + h, log_noise)[0] - PAPER_PRIOR.log_density(-0.7 - h, log_noise)[0]) / (
+        2 * h
+    )
+    assert by_amplitude == pytest.approx(numeric, rel=1e-7)
+    numeric = (PAPER_PRIOR.log_density(-0.7, log_noise + h)[0] - PAPER_PRIOR.log_density(-0.7, log_noise - h)[0]) / (
+        2 * h
+    )
+    assert by_noise == pytest.approx(numeric, rel=1e-6)
+    assert PLAIN.log_density(-0.7, log_noise) == (0.0, 0.0, 0.0)

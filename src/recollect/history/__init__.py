@@ -1,0 +1,1 @@
+"""What has been tried: trials and runs."""

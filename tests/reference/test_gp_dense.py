@@ -94,3 +94,13 @@ def test_the_fit_is_at_least_as_likely_as_that_of_scikit_learn() -> None:
         best = theirs.log_marginal_likelihood_value_
         assert ours.log_marginal_likelihood >= best - 1e-6 * (1 + abs(best))
         assert theirs.log_marginal_likelihood(ours.hyper.log()) == pytest.approx(ours.log_posterior, rel=1e-6)
+
+
+def test_the_covariance_between_two_sets_is_a_block_of_the_joint_covariance() -> None:
+    rng = np.random.default_rng(5)
+    gp = fit_gp(rng.random((12, 3)), rng.normal(size=12), rng=rng)
+    A, B = rng.random((4, 3)), rng.random((6, 3))
+    _, joint = gp.joint(np.concatenate([A, B]))
+    np.testing.assert_allclose(gp.covariance(A, B), joint[:4, 4:], atol=1e-12)
+    np.testing.assert_allclose(gp.covariance(A, A), joint[:4, :4], atol=1e-12)
+    assert gp.covariance(A, np.empty((0, 3))).shape == (4, 0)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
+from typing import Any
+
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from recollect.space.sampling import uniform
 from recollect.space.space import compile_space
 
-quick = settings(deadline=None, max_examples=200, derandomize=True)
+quick = settings(deadline=None, max_examples=150, derandomize=True)
 
 FLOAT_RANGES = [(0.0, 1.0), (-5.0, 5.0), (0.1, 0.9), (2.0, 60.0), (-0.003, 97.125), (0.0, 100.0), (-100.0, 100.0)]
 LOG_RANGES = [(2.0**-10, 2.0**10), (1e-4, 1e-1), (1.0, 1e5), (1e-8, 1.0), (0.5, 0.75), (1e-12, 1e12), (1.0, 1e200)]
@@ -32,6 +37,28 @@ def test_log_floats_of_twelve_digits_round_trip_exactly(bounds: tuple[float, flo
     assume(bounds[0] <= value <= bounds[1])
     space = compile_space({"v": (*bounds, "log")})
     assert space.decode(space.encode([{"v": value}])) == [{"v": value}]
+
+
+@pytest.mark.parametrize("bounds", [(1e-4, 1e-1), (1.0, 1e5)])
+def test_thousands_of_log_points_survive_bitwise(bounds: tuple[float, float]) -> None:
+    space = compile_space({"v": (*bounds, "log")})
+    X = uniform(space, 3000, np.random.default_rng(1))
+    np.testing.assert_array_equal(space.encode(space.decode(X)), X)
+
+
+@quick
+@given(st.sampled_from([(0.1, 0.9), (-5.0, 5.0), (57.001, 59.001, "log"), (1e-8, 1.0, "log")]), st.floats(0, 1))
+def test_no_decimal_with_fewer_digits_has_the_same_code(bounds: Any, u: float) -> None:
+    space = compile_space({"v": bounds})
+    (config,) = space.decode(np.array([[u]]))
+    digits = len(Decimal(repr(config["v"])).normalize().as_tuple().digits)
+    assume(digits > 1)
+    with localcontext(prec=digits - 1) as context:
+        for rounding in (ROUND_FLOOR, ROUND_CEILING):
+            context.rounding = rounding
+            shorter = float(+Decimal(repr(config["v"])))
+            if bounds[0] <= shorter <= bounds[1]:
+                assert space.encode([{"v": shorter}]) != space.encode([config])
 
 
 @quick

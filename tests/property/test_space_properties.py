@@ -18,7 +18,7 @@ from recollect.space.space import Space, compile_space
 
 quick = settings(
     deadline=None,
-    max_examples=40,
+    max_examples=30,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

@@ -53,6 +53,15 @@ def test_long_integers_have_distinct_other_cells_as_neighbours() -> None:
     assert not (Y[:, 0] == X[owner, 0]).any()
 
 
+def test_no_integer_is_its_own_neighbour_or_a_neighbour_twice() -> None:
+    space = compile_space({"a": (1, 10)})
+    X = np.repeat(space.encode([{"a": value} for value in range(1, 11)]), 20, axis=0)
+    Y, owner = one_exchange(space, X, rng(), step=0.15)
+    assert len(np.unique(np.column_stack((owner, Y)), axis=0)) == len(Y)
+    assert not (Y[:, 0] == X[owner, 0]).any()
+    assert set(np.bincount(owner)) <= {1, 2, 3, 4}
+
+
 def test_long_integers_follow_the_gaussian() -> None:
     space = compile_space({"a": (0, 999)})
     X = np.repeat(space.encode([{"a": 300}]), 500, axis=0)

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from recollect.errors import InputError, SpaceError
+from recollect.space.columns import Choices
 from recollect.space.sampling import enumerate_space, latin_hypercube, sobol, uniform, unique_rows
 from recollect.space.space import Space, compile_space
 
@@ -46,6 +47,9 @@ def test_uniform_draws_honour_the_weights_of_choices() -> None:
     counts = np.bincount(uniform(space, 4000, rng())[:, 0].astype(int), minlength=4)
     assert counts[[0, 3]].tolist() == [0, 0]
     assert counts[2] / 4000 == pytest.approx(0.75, abs=0.03)
+    (column,) = space.columns
+    assert isinstance(column, Choices)
+    np.testing.assert_array_equal(column.weighted(np.array([0.0, 0.25, 1.0 - 2.0**-53])), [1, 2, 2])
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -96,12 +100,13 @@ def test_rejection_keeps_the_distribution_of_what_is_legal() -> None:
 
 
 def test_rare_legal_points_are_found_by_listing() -> None:
-    names = [f"h{i}" for i in range(5)]
     space = with_clauses(
-        lambda s: [CS.ForbiddenGreaterThanClause(s[name], 0) for name in names],
-        **{name: CS.UniformIntegerHyperparameter(name, 0, 10, default_value=0) for name in names},
+        lambda s: [CS.ForbiddenEqualsClause(s["a"], "usual")],
+        a=CS.CategoricalHyperparameter("a", ["usual", "rare"], default_value="rare", weights=[1, 1e-12]),
+        b=[1, 2],
     )
-    assert space.decode(uniform(space, 2, rng())) == [dict.fromkeys(names, 0)] * 2
+    drawn = [(config["a"], config["b"]) for config in space.decode(uniform(space, 200, rng()))]
+    assert set(drawn) == {("rare", 1), ("rare", 2)}
 
 
 def test_a_contradictory_finite_space_is_refused_for_certain() -> None:

@@ -16,7 +16,7 @@ from recollect.numerics.arrays import FloatArray
 MAX_DIGITS = 17
 """Seventeen significant digits name every double."""
 
-ULPS = 64
+ULPS = 8
 """How far around the computed inverse doubles are tried when no short decimal fits."""
 
 ROUNDS = 4

@@ -1,0 +1,98 @@
+"""Hyperparameter tuning with Bayesian optimization that remembers.
+
+The public names, loaded when first used: ``import recollect`` itself imports nothing heavy.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from recollect import transfer
+    from recollect.errors import (
+        ConfigError,
+        ExhaustedError,
+        FailedTrialWarning,
+        InputError,
+        InputTypeError,
+        NumericalError,
+        RecollectError,
+        RecollectWarning,
+        SpaceError,
+    )
+    from recollect.history.run import FAILED, Run, State, Trial
+    from recollect.optimizer.catalog import method, methods
+    from recollect.optimizer.explain import Explanation, Influence
+    from recollect.optimizer.method import Method
+    from recollect.optimizer.optimizer import Optimizer
+    from recollect.space.space import Space, compile_space
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ConfigError": "errors",
+    "ExhaustedError": "errors",
+    "FailedTrialWarning": "errors",
+    "InputError": "errors",
+    "InputTypeError": "errors",
+    "NumericalError": "errors",
+    "RecollectError": "errors",
+    "RecollectWarning": "errors",
+    "SpaceError": "errors",
+    "FAILED": "history.run",
+    "Run": "history.run",
+    "State": "history.run",
+    "Trial": "history.run",
+    "method": "optimizer.catalog",
+    "methods": "optimizer.catalog",
+    "Explanation": "optimizer.explain",
+    "Influence": "optimizer.explain",
+    "Method": "optimizer.method",
+    "Optimizer": "optimizer.optimizer",
+    "Space": "space.space",
+    "compile_space": "space.space",
+}
+_MODULES = ("transfer",)
+
+__all__ = [
+    "FAILED",
+    "ConfigError",
+    "ExhaustedError",
+    "Explanation",
+    "FailedTrialWarning",
+    "Influence",
+    "InputError",
+    "InputTypeError",
+    "Method",
+    "NumericalError",
+    "Optimizer",
+    "RecollectError",
+    "RecollectWarning",
+    "Run",
+    "Space",
+    "SpaceError",
+    "State",
+    "Trial",
+    "__version__",
+    "compile_space",
+    "method",
+    "methods",
+    "transfer",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name from where it lives when it is first used."""
+    if name in _MODULES:
+        return import_module(f"recollect.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'recollect' has no attribute {name!r}")
+    value = getattr(import_module(f"recollect.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, whether loaded yet or not."""
+    return sorted(__all__)

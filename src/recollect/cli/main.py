@@ -1,0 +1,67 @@
+"""Entry point of the ``recollect`` command: every subcommand, its options and its help.
+
+Only what ``--help`` needs is imported here; each command loads the rest when it runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from recollect import __version__
+from recollect.errors import RecollectError
+
+app = typer.Typer(
+    name="recollect",
+    help="Tune hyperparameters with Bayesian optimization that remembers.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"recollect {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def demo(
+    trials: Annotated[int, typer.Option(min=12, max=200, help="Trials of each method.")] = 30,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random streams.")] = 0,
+) -> None:
+    """Tune a support vector classifier on a bundled dataset, next to random search."""
+    from recollect.cli.demo import run_demo
+
+    run_demo(trials, seed)
+
+
+@app.command()
+def methods() -> None:
+    """List the tuning methods with one line each."""
+    from recollect.optimizer.catalog import CATALOG
+
+    width = max(len(entry.name) for entry in CATALOG)
+    for entry in CATALOG:
+        typer.echo(f"{entry.name:<{width}}  {entry.summary} ({entry.paper})")
+
+
+def main() -> None:
+    """Run the command line; an expected error becomes one sentence and exit code 2."""
+    try:
+        app()
+    except RecollectError as error:
+        typer.echo(f"recollect: {error}", err=True)
+        sys.exit(2)

@@ -1,0 +1,1 @@
+"""The decision: methods as data, and the one stateful class that runs them."""

@@ -1,0 +1,155 @@
+"""What was transferred and what drove the last suggestion, as plain data and as a short text.
+
+The weights shown are the weights that were used: they are read from the very belief behind the last suggestion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recollect.history.run import Run, sign_of
+from recollect.optimizer.belief import Belief
+from recollect.optimizer.method import Method
+from recollect.optimizer.past import PastRun
+from recollect.optimizer.suggest import Suggestion
+
+
+@dataclass(frozen=True, slots=True)
+class Influence:
+    """What one model says in the ensemble; None where nothing has been measured yet.
+
+    ``misranked`` counts ordered pairs of observations that the model puts in the wrong order; ``share`` is its part in
+    the acquisition value of the last suggestion; ``alignment`` says what was filled, mapped and dropped.
+    """
+
+    task: str
+    observations: int
+    used: bool
+    weight: float | None
+    misranked: int | None
+    drop_probability: float | None
+    dropped: bool | None
+    share: float | None
+    alignment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Where the search stands, what each past run contributes, and why the last configuration was suggested.
+
+    Values are in the user's units. ``past`` has one entry for each past run given, ``target`` is the new task's model.
+    """
+
+    method: str
+    trials: int
+    failed: int
+    best_value: float | None
+    reason: str
+    predicted_mean: float | None
+    predicted_std: float | None
+    target: Influence
+    past: tuple[Influence, ...]
+    notes: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return the explanation as a few plain lines and a table of the past runs, most influential first."""
+        best = "none yet" if self.best_value is None else f"{self.best_value:.6g}"
+        lines = [
+            f"method {self.method}: {self.trials} trials told, {self.failed} failed, best value {best}",
+            f"last suggestion: {self.reason}",
+        ]
+        if self.predicted_mean is not None and self.predicted_std is not None:
+            lines.append(f"expected there: {self.predicted_mean:.6g} +- {self.predicted_std:.2g}")
+        if self.past:
+            lines += _table((*sorted(self.past, key=_by_weight), self.target))
+        lines += [f"{entry.task}: {entry.alignment}" for entry in self.past if entry.alignment]
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+def explain(
+    method: Method, run: Run, past: tuple[PastRun, ...], *, belief: Belief | None, last: Suggestion | None
+) -> Explanation:
+    """Summarise a run, the belief behind it and its last suggestion."""
+    best = run.best
+    mean, std = _in_user_units(run, belief, last)
+    target, influences = _influences(past, belief, last, trials=len(run.succeeded))
+    return Explanation(
+        method=method.name,
+        trials=len(run),
+        failed=len(run) - len(run.succeeded),
+        best_value=None if best is None else best.value,
+        reason="nothing has been suggested yet" if last is None else last.reason,
+        predicted_mean=mean,
+        predicted_std=std,
+        target=target,
+        past=influences,
+        notes=() if last is None else last.notes,
+    )
+
+
+def _in_user_units(run: Run, belief: Belief | None, last: Suggestion | None) -> tuple[float | None, float | None]:
+    if belief is None or last is None or last.mean is None or last.std is None or np.isnan(belief.scale):
+        return None, None
+    return sign_of(run.direction) * (belief.offset + belief.scale * last.mean), belief.scale * last.std
+
+
+def _influences(
+    past: tuple[PastRun, ...], belief: Belief | None, last: Suggestion | None, *, trials: int
+) -> tuple[Influence, tuple[Influence, ...]]:
+    weights = None if belief is None or belief.sources is None else belief.weights
+    shares = None if weights is None or last is None else last.shares
+    position = {id(entry): i for i, entry in enumerate(entry for entry in past if entry.used)}
+
+    def influence(entry: PastRun) -> Influence:
+        size = 0 if entry.data is None else len(entry.data.y)
+        if weights is None or not entry.used:
+            return Influence(entry.task, size, entry.used, None, None, None, None, None, str(entry.alignment))
+        i = position[id(entry)]
+        return Influence(
+            entry.task, size, True,
+            weight=float(weights.values[i]),
+            misranked=_count(weights.misranked[i]),
+            drop_probability=float(1.0 - weights.keep_probability[i]),
+            dropped=bool(weights.dropped[i]),
+            share=None if shares is None else float(shares[i]),
+            alignment=str(entry.alignment),
+        )  # fmt: skip
+
+    target = Influence(
+        "(this task)", trials, True,
+        weight=1.0 if weights is None else weights.target,
+        misranked=None if weights is None else _count(weights.misranked[-1]),
+        drop_probability=0.0,
+        dropped=False,
+        share=None if shares is None else float(shares[-1]),
+        alignment="",
+    )  # fmt: skip
+    return target, tuple(map(influence, past))
+
+
+def _count(value: float) -> int | None:
+    return None if np.isnan(value) else int(value)
+
+
+def _by_weight(entry: Influence) -> float:
+    return 1.0 if entry.weight is None else -entry.weight
+
+
+def _table(entries: tuple[Influence, ...]) -> list[str]:
+    head = ("past run", "observations", "weight", "misranked", "p(drop)", "", "share")
+    rows = [head]
+    for entry in entries:
+        state = "left out" if not entry.used else "dropped" if entry.dropped else "kept"
+        rows.append((
+            entry.task[:40], str(entry.observations), _shown(entry.weight), _shown(entry.misranked, "d"),
+            _shown(entry.drop_probability), state, _shown(entry.share),
+        ))  # fmt: skip
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+
+def _shown(value: float | None, form: str = ".2f") -> str:
+    return "-" if value is None else format(value, form)

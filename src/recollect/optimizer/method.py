@@ -1,0 +1,74 @@
+"""A method is data: an initial design, a model with a weighting, an acquisition function, a target scaling.
+
+`Method` is a frozen value; ``dataclasses.replace`` makes an ablation of it. The `Optimizer` interprets it. The paper's
+section 5.2 describes methods by the same building blocks; the rows of its tables are in `catalog`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from recollect.acquisition.improvement import Acquisition
+from recollect.acquisition.local import LocalSearch
+from recollect.errors import InputError
+from recollect.surrogate.prior import PAPER_PRIOR, Prior
+from recollect.surrogate.scaling import Scaling
+from recollect.transfer.sources import SourceFit
+from recollect.transfer.weighting import Weighting
+
+DesignKind = Literal["latin-hypercube", "random", "portfolio"]
+WITHOUT_PAST = 10
+"""Points of the Latin hypercube that replaces a portfolio when there are no past runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """The points evaluated before any model is asked: how they are drawn, and how many (None: all of the horizon)."""
+
+    kind: DesignKind = "latin-hypercube"
+    points: int | None = 10
+
+    def __post_init__(self) -> None:
+        """Check the number of points."""
+        if self.points is not None and self.points < 1:
+            raise InputError(f"an initial design needs at least 1 point, got {self.points}")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetModel:
+    """How the Gaussian process of the new task is fitted: from scratch, and from the previous optimum on."""
+
+    prior: Prior = PAPER_PRIOR
+    restarts: int = 10
+    warm_restarts: int = 2
+
+    def __post_init__(self) -> None:
+        """Check the number of restarts."""
+        if self.restarts < 0 or self.warm_restarts < 0:
+            raise InputError(f"restarts must be at least 0, got {self.restarts} and {self.warm_restarts}")
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One way to choose the next configuration.
+
+    Without an acquisition function the design is followed to its end and then the space is sampled uniformly. Without a
+    weighting past runs are not looked at, except by the design.
+    """
+
+    name: str
+    summary: str
+    paper: str
+    design: Design = field(default_factory=Design)
+    acquisition: Acquisition | None = None
+    weighting: Weighting | None = None
+    scaling: Scaling = "meanvar"
+    target: TargetModel = field(default_factory=TargetModel)
+    sources: SourceFit = field(default_factory=SourceFit)
+    search: LocalSearch = field(default_factory=LocalSearch)
+
+    @property
+    def transfers(self) -> bool:
+        """Whether the method looks at past runs at all."""
+        return self.weighting is not None or self.design.kind == "portfolio"

@@ -1,0 +1,286 @@
+"""`Optimizer`: asks for configurations, is told values. The one stateful class in the numerical path.
+
+State is the run so far, what is pending, and what is believed: the past runs' models, the target's last model with the
+hyperparameters it started from, the weights. Every suggestion draws from its own random stream, numbered by how many
+trials were told or are pending, so the same seed and the same history give the same suggestions.
+"""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+
+from recollect.errors import ExhaustedError, FailedTrialWarning, InputError, InputTypeError, NumericalError
+from recollect.history.run import Config, Direction, Run, State, Trial, as_number
+from recollect.numerics.arrays import BoolArray, FloatArray
+from recollect.numerics.threads import single_threaded
+from recollect.optimizer.belief import Belief, Frame, believe
+from recollect.optimizer.catalog import method as method_named
+from recollect.optimizer.design import design_size, draw_design, learned_design
+from recollect.optimizer.explain import Explanation, explain
+from recollect.optimizer.method import WITHOUT_PAST, Method
+from recollect.optimizer.past import PastRun, fit_past, gather
+from recollect.optimizer.suggest import Choice, Suggestion, row_key, settle, suggest_at_random, suggest_by_model
+from recollect.space.sampling import enumerate_space, unique_rows
+from recollect.space.space import Space, SpaceLike, compile_space
+from recollect.transfer.sources import Sources
+
+ENUMERABLE = 10_000
+"""Spaces with at most this many configurations are searched exhaustively."""
+
+DESIGN, BELIEF, SUGGEST = range(3)
+"""Purposes of the random streams."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pending:
+    x: FloatArray
+    config: Config
+    notes: tuple[str, ...]
+
+
+class Optimizer:
+    """Bayesian optimization by ask and tell, starting from what past runs know."""
+
+    def __init__(
+        self,
+        space: SpaceLike,
+        past: Iterable[Run] = (),
+        method: str | Method = "rgpe-taf",
+        *,
+        horizon: int = 50,
+        seed: int | None = 0,
+        candidates: Sequence[Mapping[str, Any]] | None = None,
+        direction: Direction = "minimize",
+        run: Run | None = None,
+    ) -> None:
+        """Prepare to tune over ``space``.
+
+        ``past`` are finished runs on other tasks; without them every method is plain Bayesian optimization, and methods
+        that do not transfer (``gp``, ``random``) never look at them. ``horizon`` is the number of trials planned in
+        all: the influence of past runs fades until then. ``candidates`` limits suggestions to a finite list. ``run``
+        continues an earlier run of this task. ``seed=None`` takes fresh entropy.
+        """
+        self._space = compile_space(space)
+        self._method = method_named(method)
+        self._horizon = _whole("horizon", horizon, at_least=1)
+        self._entropy = np.random.SeedSequence(None if seed is None else _whole("seed", seed, at_least=0)).entropy
+        self._run = Run(space=self._space, direction=direction)
+        self._past = gather(past, self._space, direction, self._method)
+        self._sources: Sources | None = None
+        self._fitted = False
+        self._pending: dict[bytes, _Pending] = {}
+        self._rows: list[FloatArray] = []
+        self._taken: set[bytes] = set()
+        self._own: list[Config] | None = None
+        self._grid = self._finite_set(candidates)
+        self._where = {} if self._grid is None else {row_key(x): g for g, x in enumerate(self._grid)}
+        self._open: BoolArray = np.ones(len(self._where), dtype=bool)
+        self._design: FloatArray | None = None
+        self._belief: Belief | None = None
+        self._stale = True
+        self._last: Suggestion | None = None
+        if run is not None:
+            self._resume(run)
+
+    @property
+    def space(self) -> Space:
+        """The compiled search space."""
+        return self._space
+
+    @property
+    def run(self) -> Run:
+        """All trials told so far, as an immutable value."""
+        return self._run
+
+    @property
+    def best(self) -> Trial | None:
+        """The best trial so far, or None while none has succeeded."""
+        return self._run.best
+
+    @property
+    def pending(self) -> list[Config]:
+        """Configurations that were asked for and not told yet."""
+        return [dict(entry.config) for entry in self._pending.values()]
+
+    @property
+    def past(self) -> tuple[PastRun, ...]:
+        """The past runs as they were aligned to the space: what was filled, mapped, dropped, left out."""
+        return self._past
+
+    @overload
+    def ask(self) -> Config: ...
+    @overload
+    def ask(self, count: int) -> list[Config]: ...
+    def ask(self, count: int | None = None) -> Config | list[Config]:
+        """Suggest the next configuration, or a list of ``count`` different ones for parallel evaluation."""
+        if count is None:
+            with single_threaded():
+                return self._ask_one()
+        count = _whole("count", count, at_least=1)
+        if self._grid is not None and count > self._open.sum():
+            raise self._exhausted(count)
+        with single_threaded():
+            return [self._ask_one() for _ in range(count)]
+
+    def tell(self, config: Mapping[str, Any], value: object, *, seconds: float | None = None) -> None:
+        """Record what came of a configuration: a number, or FAILED.
+
+        Any configuration of the space may be told, whether asked for or not, in any order, and more than once. A value
+        of nan or inf is a failure and gives a warning; a failed configuration is kept and never suggested again.
+        """
+        if not isinstance(config, Mapping):
+            raise InputTypeError(f"tell: the configuration must be a dict, got {type(config).__name__}")
+        if value is None:
+            raise InputTypeError("tell: expected a number or recollect.FAILED, got None")
+        x = self._space.encode([config])[0]
+        trial = Trial.of(config, value, where="tell")
+        if not trial.ok and value is not State.FAILED:
+            message = f"the value {as_number(value, 'tell')} is not finite: the trial is counted as failed"
+            warnings.warn(message, FailedTrialWarning, stacklevel=2)
+        asked = self._pending.pop(row_key(x), None)
+        notes = trial.notes if asked is None else asked.notes + trial.notes
+        self._record(x, replace(trial, seconds=seconds, notes=notes))
+
+    def explain(self) -> Explanation:
+        """Say what every past run contributes and what drove the last suggestion."""
+        return explain(self._method, self._run, self._past, belief=self._belief, last=self._last)
+
+    def _ask_one(self) -> Config:
+        if self._grid is not None and not self._open.any():
+            raise self._exhausted(1)
+        suggestion = self._choose()
+        key = row_key(suggestion.x)
+        config = self._as_config(suggestion.x, key)
+        self._take(key)
+        self._pending[key] = _Pending(suggestion.x, config, suggestion.notes)
+        self._last = suggestion
+        return dict(config)
+
+    def _choose(self) -> Suggestion:
+        index = len(self._run) + len(self._pending)
+        planned = self._from_design(index)
+        if planned is not None:
+            return planned
+        rng = self._stream(SUGGEST, index)
+        free = None if self._grid is None else self._grid[self._open]
+        choice = Choice(self._space, frozenset(self._taken), free, self._failed())
+        acquisition = self._method.acquisition
+        if acquisition is None:
+            return suggest_at_random(choice, "uniform random search", rng)
+        if not any(trial.ok for trial in self._run.trials):
+            return suggest_at_random(choice, "drawn at random: no trial has succeeded yet", rng)
+        try:
+            belief = self._believe()
+            ensemble = belief.ensemble(self._waiting())
+            suggestion = suggest_by_model(acquisition, ensemble, choice, search=self._method.search, rng=rng)
+        except NumericalError as error:
+            note = f"the model could not be used ({error}); drawn at random instead"
+            return replace(suggest_at_random(choice, note, rng), notes=(note,))
+        return replace(suggestion, notes=suggestion.notes + belief.notes)
+
+    def _from_design(self, index: int) -> Suggestion | None:
+        sources = self._fit_past()
+        size = design_size(self._method, self._horizon, learned=sources is not None)
+        if self._design is None:
+            self._design = self._draw_design(sources, size)
+        size = min(size, len(self._design))
+        if index >= size and any(trial.ok for trial in self._run.trials):
+            return None
+        learned = self._method.design.kind == "portfolio" and sources is not None
+        if index >= size and not learned:
+            return None
+        name = "the portfolio learned from past runs" if learned else "the initial design"
+        for number, x in enumerate(self._design, start=1):
+            point = settle(self._space, x) if self._grid is None else x
+            if row_key(point) not in self._taken:
+                return Suggestion(point, f"point {number} of {name}")
+        return None
+
+    def _draw_design(self, sources: Sources | None, size: int) -> FloatArray:
+        """Return the design; a learned one goes on beyond its size, for the case that its first points all fail."""
+        rng = self._stream(DESIGN)
+        if self._method.design.kind != "portfolio" or sources is None:
+            return draw_design(self._method, self._space, self._grid, size=size, rng=rng)
+        longer = max(size, WITHOUT_PAST)
+        return learned_design(self._method, self._space, self._grid, sources=sources, size=longer, rng=rng)
+
+    def _fit_past(self) -> Sources | None:
+        if not self._fitted:
+            self._sources = fit_past(self._past, self._space, self._method)
+            self._fitted = True
+        return self._sources
+
+    def _believe(self) -> Belief:
+        if self._belief is None or self._stale:
+            ok = np.array([trial.ok for trial in self._run.trials], dtype=bool)
+            frame = Frame(self._space, self._fit_past(), self._horizon)
+            rng = self._stream(BELIEF, len(self._run))
+            X = np.array(self._rows)[ok]
+            self._belief = believe(self._method, frame, X, self._run.y, before=self._belief, rng=rng)
+            self._stale = False
+        return self._belief
+
+    def _waiting(self) -> FloatArray:
+        return np.array([entry.x for entry in self._pending.values()]).reshape(-1, len(self._space.names))
+
+    def _failed(self) -> FloatArray:
+        rows = [x for x, trial in zip(self._rows, self._run.trials, strict=True) if not trial.ok]
+        return np.array(rows).reshape(-1, len(self._space.names))
+
+    def _record(self, x: FloatArray, trial: Trial) -> None:
+        self._run = self._run.with_trial(trial)
+        self._rows.append(x)
+        self._take(row_key(x))
+        self._stale = self._stale or trial.ok
+
+    def _take(self, key: bytes) -> None:
+        self._taken.add(key)
+        if key in self._where:
+            self._open[self._where[key]] = False
+
+    def _resume(self, run: Run) -> None:
+        if run.direction != self._run.direction:
+            raise InputError(f"the run to resume is to {run.direction}, this optimizer is to {self._run.direction}")
+        self._run = Run(run.task, space=self._space, direction=run.direction)
+        for x, trial in zip(self._space.encode(run.configs), run.trials, strict=True):
+            self._record(x, trial)
+
+    def _finite_set(self, candidates: Iterable[Mapping[str, Any]] | None) -> FloatArray | None:
+        """Return all points that may be suggested, when they are finitely many and few enough to score them all."""
+        if candidates is None:
+            return enumerate_space(self._space, ENUMERABLE)
+        listed = list(candidates)
+        if not listed:
+            raise InputError("candidates must hold at least one configuration, got an empty list")
+        grid = self._space.encode(listed)
+        first = unique_rows(grid)
+        self._own = [dict(listed[g]) for g in first]
+        return grid[first]
+
+    def _as_config(self, x: FloatArray, key: bytes) -> Config:
+        """Return the configuration the user sees: a candidate in the very form in which it was given."""
+        if self._own is not None:
+            return self._own[self._where[key]]
+        return self._space.decode(x[None, :])[0]
+
+    def _exhausted(self, count: int) -> ExhaustedError:
+        kind = "candidates" if self._own is not None else "configurations of the search space"
+        left = int(self._open.sum())
+        return ExhaustedError(f"asked for {count} more, but {left} of the {len(self._open)} {kind} are left")
+
+    def _stream(self, purpose: int, index: int = 0) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(self._entropy, spawn_key=(purpose, index)))
+
+
+def _whole(name: str, value: object, *, at_least: int) -> int:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+        raise InputTypeError(f"{name} must be a whole number, got {value!r} ({type(value).__name__})")
+    if value < at_least:
+        raise InputError(f"{name} must be at least {at_least}, got {value}")
+    return int(value)

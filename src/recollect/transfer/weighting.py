@@ -1,0 +1,105 @@
+"""Weightings as settings: each turns the models and what was observed into `Weights` (spec 2.1 to 2.5).
+
+Notation: ``F (k, n)`` means of the past runs at the evaluated points ``X (n, d)``; the observations are the target's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from recollect.errors import InputError
+from recollect.numerics.arrays import FloatArray
+from recollect.numerics.linalg import cholesky
+from recollect.numerics.quasirandom import sobol_normals
+from recollect.surrogate.gp import GP, make_gp
+from recollect.transfer.dilution import Dilution, check_dilution
+from recollect.transfer.rgpe import LEAST_OBSERVATIONS, percentile_weights, rgpe_weights
+from recollect.transfer.sources import Sources
+from recollect.transfer.tst import tst_weights
+from recollect.transfer.weights import Weights, as_count
+
+
+class Weighting(Protocol):
+    """A rule that says how much each model counts."""
+
+    def weigh(self, target: GP, sources: Sources, F: FloatArray, *, horizon: int, rng: np.random.Generator) -> Weights:
+        """Weigh the past runs and the target."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankingWeighting:
+    """RGPE: the probability of ranking a bootstrap resample of the observations best."""
+
+    samples: int = 1000
+    dilution: Dilution = "probabilistic"
+
+    def __post_init__(self) -> None:
+        """Check the settings before anything is tuned with them."""
+        as_count("samples", self.samples, least=1)
+        check_dilution(self.dilution)
+
+    def weigh(self, target: GP, sources: Sources, F: FloatArray, *, horizon: int, rng: np.random.Generator) -> Weights:  # noqa: ARG002
+        """Weigh by bootstrap ranking losses."""
+        loo, _ = target.loo()
+        return rgpe_weights(
+            F, loo, target.y, samples=self.samples, horizon=horizon, dilution=self.dilution, rng=rng
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TwoStageWeighting:
+    """TST-R: an Epanechnikov kernel of bandwidth ``rho`` over the share of misranked pairs."""
+
+    rho: float = 0.5
+    dilution: Dilution = "none"
+
+    def __post_init__(self) -> None:
+        """Check the settings before anything is tuned with them."""
+        if not 0.0 < self.rho < np.inf:
+            raise InputError(f"rho must be a finite number above 0, got {self.rho}")
+        check_dilution(self.dilution)
+
+    def weigh(self, target: GP, sources: Sources, F: FloatArray, *, horizon: int, rng: np.random.Generator) -> Weights:  # noqa: ARG002
+        """Weigh by misranked pairs."""
+        return tst_weights(F, target.y, rho=self.rho, horizon=horizon, dilution=self.dilution, rng=rng)
+
+
+@dataclass(frozen=True, slots=True)
+class PercentileWeighting:
+    """RGPE of 2018: posterior draws instead of resamples, dropping by the target's 95th percentile."""
+
+    samples: int = 1000
+
+    def __post_init__(self) -> None:
+        """Check the settings before anything is tuned with them."""
+        as_count("samples", self.samples, least=1)
+
+    def weigh(self, target: GP, sources: Sources, F: FloatArray, *, horizon: int, rng: np.random.Generator) -> Weights:  # noqa: ARG002
+        """Weigh by losses of joint posterior draws."""
+        n = target.n
+        if n < LEAST_OBSERVATIONS:
+            return Weights.uniform(len(F))
+        spreads = sources.covariances(target.X, target.X, np.arange(len(F)))
+        base = np.stack([_draws(mean, C, self.samples, rng) for mean, C in zip(F, spreads, strict=True)])
+        folds = np.stack([_draws(*_fold(target, k), self.samples, rng) for k in range(n)])
+        return percentile_weights(base, folds, target.y)
+
+
+def _fold(target: GP, left_out: int) -> tuple[FloatArray, FloatArray]:
+    """Return the joint posterior at all of X of a model that never saw one observation."""
+    kept = np.arange(target.n) != left_out
+    return make_gp(target.X[kept], target.y[kept], shape=target.shape, hyper=target.hyper).joint(target.X)
+
+
+def _draws(mean: FloatArray, C: FloatArray, samples: int, rng: np.random.Generator) -> FloatArray:
+    """Return scrambled Sobol draws (S, n) of N(mean, C): mean + U L^T, not U L (spec D19).
+
+    Sobol points are shuffled, for draw number s of one model is compared with number s of another: in their own order
+    the points of any two sequences go the same way, and the models' draws would not be independent.
+    """
+    scale = max(float(np.max(np.diagonal(C))), np.finfo(float).tiny)
+    L, _ = cholesky(C + 1e-8 * scale * np.eye(len(C)), scale)
+    return np.asarray(mean + rng.permutation(sobol_normals(samples, len(mean), rng)) @ L.T)

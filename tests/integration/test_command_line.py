@@ -1,0 +1,49 @@
+"""The command line, run as a user runs it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import recollect
+
+COMMAND = Path(sys.executable).parent / "recollect"
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_help_names_every_command() -> None:
+    done = run("--help")
+    assert done.returncode == 0
+    for command in ("demo", "methods"):
+        assert command in done.stdout
+
+
+def test_the_version_is_the_packages() -> None:
+    assert run("--version").stdout.strip() == f"recollect {recollect.__version__}"
+
+
+def test_all_methods_are_listed() -> None:
+    done = run("methods")
+    assert done.returncode == 0
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(recollect.methods())
+
+
+@pytest.mark.parametrize("arguments", [["nonsense"], ["demo", "--trials", "three"], ["demo", "--trials", "1"]])
+def test_wrong_arguments_give_code_2_and_no_traceback(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_the_demonstration_tunes_and_shows_a_table() -> None:
+    pytest.importorskip("sklearn", reason="the demonstration trains scikit-learn models")
+    done = run("demo", "--trials", "12")
+    assert done.returncode == 0, done.stderr
+    assert "Best settings found by gp" in done.stdout
+    assert "random" in done.stdout

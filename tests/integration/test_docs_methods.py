@@ -1,0 +1,109 @@
+"""What docs/methods.md says is true: every name and suffix has its entry, defaults and numbers are the code's."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from fnmatch import fnmatch
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import recollect
+from recollect.optimizer.catalog import _SUFFIXES
+from recollect.transfer.weighting import RankingWeighting, TwoStageWeighting
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "methods.md").read_text()
+ENTRIES = dict(re.findall(r"^### (\S+)\n(.*?)(?=^##)", PAGE.partition("## The entries")[2], flags=re.M | re.S))
+
+
+def table(head: str) -> list[list[str]]:
+    """Rows of the table whose head begins so, as cells without quotes."""
+    lines = PAGE[PAGE.index(f"| {head} |") :].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in lines]
+
+
+SUFFIXES = {row[0].removeprefix("+"): row[1].split() for row in table("suffix")}
+
+
+@pytest.mark.parametrize("name", recollect.methods())
+def test_every_method_has_an_entry_that_names_its_file(name: str) -> None:
+    assert re.search(r"\]\(\.\./src/recollect/[\w/]+\.py\)", ENTRIES[name])
+
+
+@pytest.mark.parametrize("name", recollect.methods())
+def test_the_overview_shows_design_weighting_and_scaling_of_the_catalog(name: str) -> None:
+    method = recollect.method(name)
+    _, design, weighting, acquisition, scaling = next(row for row in table("name") if row[0] == name)
+    points = "all" if method.design.points is None else str(method.design.points)
+    assert design == f"{method.design.kind.replace('-', ' ').replace('latin', 'Latin')}, {points}"
+    kinds = {RankingWeighting: "ranking", TwoStageWeighting: "two-stage", type(None): "-"}
+    assert weighting == kinds[type(method.weighting)]
+    assert (acquisition == "-") == (method.acquisition is None)
+    assert scaling == (method.scaling if method.transfers else "-")
+
+
+def test_the_overview_lists_the_catalog_in_its_order() -> None:
+    assert tuple(row[0] for row in table("name")) == recollect.methods()
+
+
+@pytest.mark.parametrize("name", [name for name in recollect.methods() if recollect.method(name).weighting])
+def test_entries_state_the_defaults_of_their_weighting(name: str) -> None:
+    method, entry = recollect.method(name), " ".join(ENTRIES[name].split())
+    if isinstance(method.weighting, RankingWeighting):
+        assert f"{method.weighting.samples} resamples, dropping;" in entry
+        assert method.weighting.dilution == "probabilistic"
+    else:
+        assert isinstance(method.weighting, TwoStageWeighting)
+        assert f"`rho = {method.weighting.rho:g}`" in entry
+        assert re.search("(no|without) dropping", entry)
+        assert method.weighting.dilution == "none"
+    points = method.design.points
+    assert f"; {method.scaling}; {points} first point{'s' if points != 1 else ''}" in entry
+
+
+def test_every_suffix_of_the_catalog_is_in_the_table() -> None:
+    for pattern, _ in _SUFFIXES:
+        for alternative in pattern.split("|"):
+            assert any(re.fullmatch(alternative, suffix) for suffix in SUFFIXES), alternative
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("name", recollect.methods())
+def test_suffixes_are_accepted_by_the_methods_named_and_refused_by_all_others(name: str, suffix: str) -> None:
+    if any(fnmatch(name, pattern) for pattern in SUFFIXES[suffix]):
+        base = recollect.method(name)
+        variant = dataclasses.replace(recollect.method(f"{name}+{suffix}"), name=name)
+        assert (variant == base) == (suffix == base.scaling)
+    else:
+        with pytest.raises(recollect.InputError, match="no variant"):
+            recollect.method(f"{name}+{suffix}")
+
+
+def test_every_file_named_exists() -> None:
+    files = re.findall(r"\[([\w/]+\.py)\]\(([^)]+)\)", PAGE)
+    assert len(files) > len(recollect.methods())
+    for shown, target in files:
+        assert target == f"../src/recollect/{shown}"
+        assert (ROOT / "docs" / target).is_file(), target
+    assert ".py" not in re.sub(r"\[[^]]+\]\([^)]+\)", "", PAGE), "a file is named without a link"
+
+
+def test_the_example_runs() -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)
+    names: dict[str, object] = {}
+    exec(code, names)
+    assert names["mine"] == recollect.method(names["mine"])  # type: ignore[arg-type]
+
+
+def test_the_numbers_of_the_worst_case_are_those_of_the_bound() -> None:
+    rows = re.search(r"^\| past runs k \|(.*)\|\n.*\n\| factor for H = 50 \|(.*)\|", PAGE, flags=re.M)
+    assert rows
+    past, factors = ([float(cell) for cell in row.split("|")] for row in rows.groups())
+    assert past == [34, 37, 49]
+    assert factors == [round(recollect.transfer.slowdown_factor(50, int(k)), 1) for k in past]
+    within = [1.0 / np.mean((np.arange(50) / 50) ** k) for k in past]  # suggestions are made at n = 0..49
+    text = " ".join(PAGE.split())
+    assert "the factors are {:.1f}, {:.1f} and {:.1f}".format(*within) in text

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from recollect.errors import InputError
 from recollect.numerics.arrays import BoolArray, FloatArray, IntArray
-from recollect.space.columns import Choices, Column, Steps
+from recollect.space.columns import Choices, Column, Interval, Steps
 from recollect.space.space import Space
 
 OVERDRAW = 4
@@ -35,8 +35,10 @@ def one_exchange(
         raise InputError(f"expected per_column >= 1, got {per_column}")
     steps = _steps(step, len(X))
     active = space.activity(X)
-    moved, owners = [np.empty((0, len(space.names)))], [np.empty(0, dtype=np.intp)]
-    for position in np.flatnonzero(space.varying):
+    floats = np.array([isinstance(column, Interval) for column in space.columns]) & space.varying
+    Y, owner = _float_moves(X, active & floats, rng, steps=steps, count=per_column)
+    moved, owners = [Y], [owner]
+    for position in np.flatnonzero(space.varying & ~floats):
         rows = np.flatnonzero(active[:, position])
         u = np.ascontiguousarray(X[rows, position])
         codes, valid = _column_moves(space.columns[position], u, rng, steps=steps[rows], count=per_column)
@@ -62,13 +64,29 @@ def gaussian_moves(
     steps = _steps(step, len(X))[owner]
     active = space.activity(X)[owner]
     Y = X[owner]
-    for position in np.flatnonzero(space.varying & ~space.categorical):
+    rows, columns = np.nonzero(active & space.varying & ~space.categorical)
+    Y[rows, columns] = _truncated_normals(Y[rows, columns], steps[rows], rng, count=1)[:, 0]
+    for position in np.flatnonzero(space.varying & ~space.categorical & (space.sizes > 0)):
         rows = np.flatnonzero(active[:, position])
-        u = np.ascontiguousarray(Y[rows, position])
-        Y[rows, position] = space.columns[position].snap(_truncated_normals(u, steps[rows], rng, count=1)[:, 0])
+        Y[rows, position] = space.columns[position].snap(np.ascontiguousarray(Y[rows, position]))
     before = X[owner]
     moved = np.flatnonzero(((before != Y) & ~np.isnan(before)).any(axis=1))
     return _settle(space, Y[moved], owner[moved])
+
+
+def _float_moves(
+    X: FloatArray, cells: BoolArray, rng: np.random.Generator, *, steps: FloatArray, count: int
+) -> tuple[FloatArray, IntArray]:
+    """Return ``count`` copies of a row for each of its cells that is marked, moved in that cell, for all at once."""
+    rows, columns = np.nonzero(cells)
+    u = X[rows, columns]
+    draws = _truncated_normals(u, steps[rows], rng, count=count)
+    inward = np.where(u < 0.5, u + LEAST_MOVE, u - LEAST_MOVE)
+    codes = np.where(draws == u[:, None], inward[:, None], draws)
+    owner = np.repeat(rows, count)
+    Y = X[owner]
+    Y[np.arange(len(owner)), np.repeat(columns, count)] = codes.ravel()
+    return Y, owner
 
 
 def _column_moves(
@@ -78,13 +96,9 @@ def _column_moves(
     if isinstance(column, Choices):
         codes = (column.snap(u)[:, None] + np.arange(1, column.size)) % column.size
         return codes, np.ones(codes.shape, dtype=np.bool_)
-    if isinstance(column, Steps):
-        cells, valid = _other_cells(column, u, rng, steps=steps, count=count)
-        return column.centres(cells), valid
-    draws = _truncated_normals(u, steps, rng, count=count)
-    inward = np.where(u < 0.5, u + LEAST_MOVE, u - LEAST_MOVE)
-    codes = np.where(draws == u[:, None], inward[:, None], draws)
-    return codes, np.ones(codes.shape, dtype=np.bool_)
+    assert isinstance(column, Steps)
+    cells, valid = _other_cells(column, u, rng, steps=steps, count=count)
+    return column.centres(cells), valid
 
 
 def _other_cells(
@@ -118,9 +132,11 @@ def _truncated_normals(u: FloatArray, steps: FloatArray, rng: np.random.Generato
 
 def _settle(space: Space, Y: FloatArray, owner: IntArray) -> tuple[FloatArray, IntArray]:
     """Switch children off and on, drop forbidden rows, order by owner."""
-    Y = space.repair(Y)
-    legal = space.legal(Y)
-    Y, owner = Y[legal], owner[legal]
+    if space.conditional:
+        Y = space.repair(Y)
+    if space.forbidden:
+        legal = space.legal(Y)
+        Y, owner = Y[legal], owner[legal]
     order = np.argsort(owner, kind="stable")
     return Y[order], owner[order]
 

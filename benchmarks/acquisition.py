@@ -2,7 +2,7 @@
 
 For fixed models on standard functions: the log-EI that each search reaches, as a gap to the best that anything found,
 with the number of acquisition values it needed and its time. ``halving`` is the search of recollect, ``one width`` the
-paper's (steps of 0.2, ten plateaus, no survivors), ``gradient`` is L-BFGS-B on log-EI from the ten best starting points,
+paper's (steps of 0.2, ten plateaus, no survivors), ``gradient`` is L-BFGS-B on log-EI from ten starting points,
 with central differences counted as values.
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/acquisition.py
@@ -15,9 +15,9 @@ import time
 from dataclasses import dataclass, field
 
 import numpy as np
-from functions import FUNCTIONS
 from scipy.optimize import minimize
 
+from functions import FUNCTIONS
 from recollect.acquisition import local
 from recollect.numerics.normal import log_expected_improvement
 from recollect.space.sampling import sobol, uniform

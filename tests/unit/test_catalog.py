@@ -14,7 +14,7 @@ from recollect.acquisition.improvement import ExpectedImprovement
 from recollect.acquisition.mixture import MixtureImprovement, TransferImprovement
 from recollect.acquisition.noisy import ClosedFormNoisyImprovement, NoisyImprovement
 from recollect.optimizer.method import Design
-from recollect.surrogate.prior import PAPER_PRIOR
+from recollect.surrogate.prior import PAPER_PRIOR, TARGET_PRIOR
 from recollect.transfer.weighting import PercentileWeighting, RankingWeighting, TwoStageWeighting
 
 RGPE = RankingWeighting(samples=1000, dilution="probabilistic")
@@ -54,7 +54,9 @@ def test_defaults_are_those_of_the_papers_tables(name: str) -> None:
     if scaling is not None:
         assert entry.scaling == scaling
     assert entry.transfers == (name not in ("random", "gp"))
-    assert entry.sources.prior == entry.target.prior == PAPER_PRIOR
+    assert entry.sources.prior == PAPER_PRIOR
+    assert dataclasses.replace(entry.target.prior, lengthscale_gamma=None) == PAPER_PRIOR
+    assert entry.alone == "tail"
     assert entry.sources.restarts == entry.target.restarts == 10
     assert entry.summary
     assert entry.paper
@@ -94,7 +96,21 @@ def test_wide_lets_the_past_runs_have_longer_length_scales(name: str) -> None:
     low, high = PAPER_PRIOR.lengthscale_bounds
     assert high < entry.sources.prior.lengthscale_bounds[1] == math.exp(4.0)
     assert entry.sources.prior.lengthscale_bounds[0] == low
+    assert entry.target.prior == TARGET_PRIOR
+
+
+@pytest.mark.parametrize("name", ["gp", "rgpe-taf", "tstr-ei+wd"])
+def test_paper_takes_the_new_tasks_model_back_to_the_papers(name: str) -> None:
+    entry = method(f"{name}+paper")
     assert entry.target.prior == PAPER_PRIOR
+    assert entry.alone == "meanvar"
+    assert dataclasses.replace(entry, name=name, target=method(name).target, alone="tail") == method(name)
+
+
+@pytest.mark.parametrize("name", ["random", "smfo"])
+def test_methods_without_a_model_have_no_paper_variant(name: str) -> None:
+    with pytest.raises(InputError, match="no variant"):
+        method(f"{name}+paper")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_misranked_pairs_and_drop_probabilities_are_those_of_the_weights() -> No
 
 
 def test_the_share_is_the_part_in_the_value_of_the_last_suggestion() -> None:
-    optimizer = tuned("rgpe-mogp+none", 5)
+    optimizer = tuned("rgpe-mogp+none", 3)
     belief = optimizer._belief
     assert belief is not None
     ensemble = belief.ensemble(np.empty((0, 2)))

@@ -118,13 +118,13 @@ def test_copula_needs_two_values() -> None:
         copula([1.0])
 
 
-def test_transform_names_its_three_kinds() -> None:
+def test_transform_names_its_kinds() -> None:
     y = np.array([3.0, 1.0, 2.0])
     np.testing.assert_array_equal(transform(y, "meanvar"), standardize(y)[0])
     np.testing.assert_array_equal(transform(y, "copula"), copula(y))
     np.testing.assert_array_equal(transform(y, "unscaled"), y)
     assert transform(y, "unscaled") is not y
-    with pytest.raises(InputError, match=r"one of meanvar, copula, unscaled; got 'rank'"):
+    with pytest.raises(InputError, match=r"one of meanvar, copula, unscaled, tail; got 'rank'"):
         transform(y, "rank")  # type: ignore[arg-type]
 
 

@@ -10,6 +10,7 @@ at X.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ from recollect.optimizer.method import Method
 from recollect.space.space import Space
 from recollect.surrogate.fit import FitSettings, fit_gp
 from recollect.surrogate.gp import GP
-from recollect.surrogate.scaling import standardize, transform
+from recollect.surrogate.scaling import Scaling, compress_tail, standardize, transform
 from recollect.transfer.ensemble import Ensemble
 from recollect.transfer.sources import Sources
 from recollect.transfer.weights import Weights
@@ -27,15 +28,26 @@ from recollect.transfer.weights import Weights
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
-    """The models and their weights; ``offset`` and ``scale`` turn the target's units into those of ``y``."""
+    """The models and their weights; ``scaling`` is that of the target's values ``y``."""
 
     target: GP
     sources: Sources | None
     weights: Weights
     F: FloatArray
-    offset: float
-    scale: float
+    y: FloatArray
+    scaling: Scaling
     notes: tuple[str, ...]
+
+    def in_units_of_y(self, mean: float, std: float) -> tuple[float, float] | None:
+        """Turn what the target's model predicts into the units of y; None where ranks have no units."""
+        if self.scaling == "copula":
+            return None
+        if self.scaling == "unscaled":
+            return mean, std
+        _, offset, scale = standardize(self.y) if self.scaling == "meanvar" else compress_tail(self.y)
+        if self.scaling == "tail" and mean > 0.0:
+            return offset + scale * math.expm1(min(mean, 600.0)), scale * math.exp(min(mean, 600.0)) * std
+        return offset + scale * mean, scale * std
 
     def ensemble(self, pending: FloatArray) -> Ensemble:
         """Return the ensemble as the acquisition functions see it."""
@@ -56,13 +68,13 @@ def believe(
 ) -> Belief:
     """Fit the target's model and weigh the past runs."""
     space, sources = frame.space, frame.sources
-    offset, scale = _units(y, method)
+    scaling = method.alone if sources is None else method.scaling
     fit_rng, weight_rng = rng.spawn(2)
     model = method.target
     restarts = model.restarts if before is None else model.warm_restarts
     target = fit_gp(
         X,
-        _scaled(y, method),
+        _scaled(y, scaling),
         categorical=space.categorical,
         settings=FitSettings(model.prior, restarts, space.conditional),
         start=None if before is None else before.target.hyper,
@@ -74,24 +86,14 @@ def believe(
         F = _predictions(sources, X, before)
         weights = method.weighting.weigh(target, sources, F, horizon=frame.horizon, rng=weight_rng)
     notes = (f"the kernel matrix needed a jitter of {target.jitter:.1e}",) if target.jitter > 0 else ()
-    return Belief(target, sources, weights, F, offset, scale, notes)
+    return Belief(target, sources, weights, F, y, scaling, notes)
 
 
-def _scaled(y: FloatArray, method: Method) -> FloatArray:
-    """Return the values on the method's scale; a single value has no rank and counts as average."""
-    if method.scaling == "copula" and len(y) == 1:
+def _scaled(y: FloatArray, scaling: Scaling) -> FloatArray:
+    """Return the values on the given scale; a single value has no rank and counts as average."""
+    if scaling == "copula" and len(y) == 1:
         return np.zeros(1)
-    return transform(y, method.scaling)
-
-
-def _units(y: FloatArray, method: Method) -> tuple[float, float]:
-    """Return offset and scale back to the units of y; nan where ranks have no units."""
-    if method.scaling == "copula":
-        return np.nan, np.nan
-    if method.scaling == "unscaled":
-        return 0.0, 1.0
-    _, mean, std = standardize(y)
-    return mean, std
+    return transform(y, scaling)
 
 
 def _predictions(sources: Sources, X: FloatArray, before: Belief | None) -> FloatArray:

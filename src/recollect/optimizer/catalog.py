@@ -9,6 +9,8 @@ Ablations are the same entries with suffixes, which may be combined::
     +wd                           tstr-*: with dropping
     +rho0.1                       tstr-*: bandwidth
     +wide                         all that transfer: length-scale bounds up to e^4 for the past runs' models
+    +paper                        all with a model: the new task's model as in the paper, without a density for its
+                                  length scales and, where no past run takes part, without compressing bad values
 
 Each line is one question, which may be answered once: ``+none+95`` or ``+copula+unscaled`` is refused.
 """
@@ -27,6 +29,7 @@ from recollect.acquisition.mixture import MixtureImprovement, TransferImprovemen
 from recollect.acquisition.noisy import ClosedFormNoisyImprovement, NoisyImprovement
 from recollect.errors import InputError
 from recollect.optimizer.method import Design, Method
+from recollect.surrogate.prior import PAPER_PRIOR
 from recollect.surrogate.scaling import Scaling
 from recollect.transfer.dilution import Dilution
 from recollect.transfer.weighting import PercentileWeighting, RankingWeighting, TwoStageWeighting
@@ -153,6 +156,12 @@ def _wide(entry: Method, found: re.Match[str]) -> Method:
     return replace(entry, sources=replace(entry.sources, prior=wide))
 
 
+def _as_in_paper(entry: Method, found: re.Match[str]) -> Method:
+    if entry.acquisition is None:
+        raise InputError(f"method {entry.name!r} has no model, so it has no variant +{found[0]}")
+    return replace(entry, target=replace(entry.target, prior=PAPER_PRIOR), alone="meanvar")
+
+
 _SUFFIXES: tuple[tuple[str, Callable[[Method, re.Match[str]], Method]], ...] = (
     (r"meanvar|copula|unscaled", _scaled),
     (r"none|constant|95", _dilution),
@@ -160,4 +169,5 @@ _SUFFIXES: tuple[tuple[str, Callable[[Method, re.Match[str]], Method]], ...] = (
     (r"wd", _dropping),
     (r"rho(\d*\.?\d+)", _bandwidth),
     (r"wide", _wide),
+    (r"paper", _as_in_paper),
 )

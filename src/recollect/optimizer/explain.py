@@ -91,9 +91,10 @@ def explain(
 
 
 def _in_user_units(run: Run, belief: Belief | None, last: Suggestion | None) -> tuple[float | None, float | None]:
-    if belief is None or last is None or last.mean is None or last.std is None or np.isnan(belief.scale):
+    if belief is None or last is None or last.mean is None or last.std is None:
         return None, None
-    return sign_of(run.direction) * (belief.offset + belief.scale * last.mean), belief.scale * last.std
+    expected = belief.in_units_of_y(last.mean, last.std)
+    return (None, None) if expected is None else (sign_of(run.direction) * expected[0], expected[1])
 
 
 def _influences(

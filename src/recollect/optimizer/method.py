@@ -12,7 +12,7 @@ from typing import Literal
 from recollect.acquisition.improvement import Acquisition
 from recollect.acquisition.local import LocalSearch
 from recollect.errors import InputError
-from recollect.surrogate.prior import PAPER_PRIOR, Prior
+from recollect.surrogate.prior import TARGET_PRIOR, Prior
 from recollect.surrogate.scaling import Scaling
 from recollect.transfer.sources import SourceFit
 from recollect.transfer.weighting import Weighting
@@ -39,7 +39,7 @@ class Design:
 class TargetModel:
     """How the Gaussian process of the new task is fitted: from scratch, and from the previous optimum on."""
 
-    prior: Prior = PAPER_PRIOR
+    prior: Prior = TARGET_PRIOR
     restarts: int = 10
     warm_restarts: int = 2
 
@@ -53,6 +53,7 @@ class TargetModel:
 class Method:
     """One way to choose the next configuration.
 
+    ``scaling`` brings the values of different tasks together; ``alone`` is used when there is no past run to combine.
     Without an acquisition function the design is followed to its end and then the space is sampled uniformly. Without a
     weighting past runs are not looked at, except by the design.
     """
@@ -64,6 +65,7 @@ class Method:
     acquisition: Acquisition | None = None
     weighting: Weighting | None = None
     scaling: Scaling = "meanvar"
+    alone: Scaling = "tail"
     target: TargetModel = field(default_factory=TargetModel)
     sources: SourceFit = field(default_factory=SourceFit)
     search: LocalSearch = field(default_factory=LocalSearch)

@@ -67,7 +67,8 @@ def fit_gp(
         raise InputError(f"fit_gp: expected a start with {shape.d} length scales, got {first.lengthscales.size}")
     with single_threaded():
         theta = _most_probable(X, standardize(y)[0], shape=shape, settings=settings, first=first.log(), rng=rng)
-        log_prior, _, _ = settings.prior.log_density(float(theta[0]), float(theta[-1]))
+        log_prior = settings.prior.log_density(float(theta[0]), float(theta[-1]))[0]
+        log_prior += settings.prior.lengthscale_log_density(theta[1:-1])[0]
         hyper = settings.prior.clip(Hyperparameters.from_log(theta))
         return make_gp(X, y, shape=shape, hyper=hyper, log_prior=log_prior)
 

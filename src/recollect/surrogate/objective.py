@@ -2,7 +2,7 @@
 
 ::
 
-    -ln p = z^T A^-1 z / 2 + ln|A| / 2 + n ln(2 pi) / 2 - ln p(a) - ln p(v),      A = K + v I
+    -ln p = z^T A^-1 z / 2 + ln|A| / 2 + n ln(2 pi) / 2 - ln p(a) - ln p(l) - ln p(v),   A = K + v I
     d LML / d theta = tr((alpha alpha^T - A^-1) dA/dtheta) / 2,                    alpha = A^-1 z
 
 Notation: ``z (n,)`` standardised targets; ``theta = (ln a, ln l of the free columns, ln v)``; N pairs of rows, only
@@ -74,12 +74,14 @@ class NegativeLogPosterior:
         fit = float(self._z @ alpha)
         inverse, _ = self._invert(U, lower=0, overwrite_c=1)
         log_prior, amplitude_slope, noise_slope = self._prior.log_density(theta[0], theta[-1])
-        value = 0.5 * fit + log_root + 0.5 * n * math.log(2.0 * math.pi) - log_prior
+        log_lengths, length_slopes = self._prior.lengthscale_log_density(theta[1:-1])
+        value = 0.5 * fit + log_root + 0.5 * n * math.log(2.0 * math.pi) - log_prior - log_lengths
         by_noise = 0.5 * noise * float(alpha @ alpha - inverse.trace())
         gradient[-1] = -by_noise - noise_slope
         # tr(G A) = z^T alpha - n, and A is the kernel plus the noise: no further sum over pairs is needed.
         gradient[0] = by_noise - 0.5 * (fit - n) - amplitude_slope
         self._lengthscale_slopes(alpha, precision, gradient[1:-1])
+        gradient[1:-1] -= length_slopes
         return value, gradient
 
     def _fill_kernel(self, amplitude: float, precision: FloatArray) -> None:

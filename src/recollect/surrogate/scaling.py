@@ -15,7 +15,7 @@ import numpy.typing as npt
 from recollect.errors import InputError
 from recollect.numerics.arrays import FloatArray
 
-Scaling: TypeAlias = Literal["meanvar", "copula", "unscaled"]
+Scaling: TypeAlias = Literal["meanvar", "copula", "unscaled", "tail"]
 
 _SMALLEST = math.ulp(0.0)  # a standard deviation must not round to zero
 
@@ -72,14 +72,35 @@ def copula(y: npt.ArrayLike) -> FloatArray:
     return np.asarray(ndtri(quantile), dtype=np.float64)
 
 
+def compress_tail(y: npt.ArrayLike) -> tuple[FloatArray, float, float]:
+    """``z = (y - median) / scale``, and ``ln(1 + z)`` of that above the median; with the median and the scale.
+
+    The scale is the root mean square distance of the better half from the median. The better half keeps its
+    proportions; values that are much worse, however large, no longer hide the differences among the good ones. Where
+    the better half is constant, or numbers are too large for that, the targets are standardised instead.
+    """
+    y = _checked(y, least=1)
+    with np.errstate(over="ignore"):
+        middle = float(np.median(y))
+        better = middle - y[y <= middle]
+        widest = float(better.max())
+        if not 0.0 < widest < math.inf:
+            return standardize(y)
+        scale = widest * math.sqrt(float(np.mean(np.square(better / widest))))  # squares must not overflow
+        z = np.minimum((y - middle) / scale, 1e300)
+    return np.where(z <= 0.0, z, np.log1p(np.maximum(z, 0.0))), middle, scale
+
+
 def transform(y: npt.ArrayLike, scaling: Scaling) -> FloatArray:
-    """Targets under the named transform: ``"meanvar"``, ``"copula"`` or ``"unscaled"``."""
+    """Targets under the named transform: ``"meanvar"``, ``"copula"``, ``"unscaled"`` or ``"tail"``."""
     if scaling == "meanvar":
         return standardize(y)[0]
     if scaling == "copula":
         return copula(y)
     if scaling == "unscaled":
         return _checked(y, least=0).copy()
+    if scaling == "tail":
+        return compress_tail(y)[0]
     raise InputError(f"transform: expected scaling to be one of {', '.join(get_args(Scaling))}; got {scaling!r}")
 
 

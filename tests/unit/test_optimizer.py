@@ -317,7 +317,7 @@ def test_bad_arguments_are_refused_with_what_was_expected() -> None:
     for horizon in (0, -1):
         with pytest.raises(InputError, match="horizon must be at least 1"):
             Optimizer(FLAT, horizon=horizon)
-    with pytest.raises(InputTypeError, match="horizon must be a whole number"):
+    with pytest.raises(InputTypeError, match="horizon must be an integer"):
         Optimizer(FLAT, horizon=2.5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="seed must be at least 0"):
         Optimizer(FLAT, seed=-1)

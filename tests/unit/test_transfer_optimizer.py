@@ -12,7 +12,9 @@ import pytest
 
 import recollect
 from recollect import FAILED, InputError, InputTypeError, Method, Optimizer, RecollectWarning, Run, methods
+from recollect.optimizer.belief import Belief
 from recollect.transfer.ensemble import Ensemble
+from recollect.transfer.rgpe import rgpe_weights
 
 Config = dict[str, Any]
 FLAT = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
@@ -269,3 +271,40 @@ def test_four_suggestions_at_once_lie_apart_in_a_continuous_space(method: str) -
     batch = np.array([[config["a"], config["b"]] for config in optimizer.ask(4)])
     gaps = np.linalg.norm(batch[:, None] - batch[None], axis=2)[np.triu_indices(4, 1)]
     assert gaps.min() > 1e-3
+
+
+def test_past_runs_that_order_results_worse_than_a_coin_lead_to_exploration() -> None:
+    negated = [Run(run.task, run.configs, [-float(v) for v in run.values if v is not None]) for run in PAST]
+    reasons = {}
+    for kind, past in (("true", PAST), ("negated", negated)):
+        optimizer = Optimizer(FLAT, past, "rgpe-taf", candidates=GRID, horizon=40)
+        reasons[kind] = []
+        for _ in range(16):
+            config = optimizer.ask()
+            reasons[kind].append(optimizer.explain().reason)
+            optimizer.tell(config, wave(config))
+    explored = {kind: sum("worse than a coin" in reason for reason in given) for kind, given in reasons.items()}
+    assert explored["true"] == 0
+    assert 5 <= explored["negated"] <= 10
+
+
+@pytest.mark.parametrize(
+    ("f", "misled"),
+    [
+        ([[5.0, 4.0, 3.0, 2.0, 1.0]], True),
+        ([[1.0, 2.0, 3.0, 4.0, 5.0]], False),
+        ([[5.0, 4.0, 3.0, 2.0, 1.0], [1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 3.0, 5.0, 4.0]], False),
+    ],
+)
+def test_misleading_is_a_matter_of_the_middle_past_run(f: list[list[float]], misled: bool) -> None:
+    y = np.arange(5.0)
+    weights = rgpe_weights(np.array(f), y, y, rng=np.random.default_rng(0))
+    (target,) = (o._belief.target for o in [told("rgpe-taf", GRID[:5])] if o._belief is not None)
+    sources = told("rgpe-taf", GRID[:5])._belief.sources  # type: ignore[union-attr]
+    assert Belief(target, sources, weights, np.array(f), y, "unscaled", ()).misled is misled
+
+
+def test_ties_and_few_observations_do_not_make_past_runs_misleading() -> None:
+    optimizer = told("rgpe-taf", GRID[:8], value=lambda _: 1.0)
+    assert optimizer._belief is not None
+    assert not optimizer._belief.misled

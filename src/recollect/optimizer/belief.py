@@ -25,6 +25,9 @@ from recollect.transfer.ensemble import Ensemble
 from recollect.transfer.sources import Sources
 from recollect.transfer.weights import Weights
 
+LEAST_TELLING = 20
+"""Ordered pairs of different values that it takes to call past runs misleading: five observations without ties."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
@@ -37,6 +40,21 @@ class Belief:
     y: FloatArray
     scaling: Scaling
     notes: tuple[str, ...]
+
+    @property
+    def misled(self) -> bool:
+        """Whether most past runs order the observations worse than a coin would.
+
+        Of two equal observations every model that tells them apart misranks exactly one ordered pair; such pairs say
+        nothing and are left out.
+        """
+        if self.sources is None or np.isnan(self.weights.misranked[:-1]).any():
+            return False
+        n = len(self.y)
+        tied = int(np.sum(np.triu(self.y[:, None] == self.y, 1)))
+        telling = n * (n - 1) - 2 * tied
+        wrong = self.weights.misranked[:-1] - tied
+        return telling >= LEAST_TELLING and bool(np.median(wrong) > 0.5 * telling)
 
     def in_units_of_y(self, mean: float, std: float) -> tuple[float, float] | None:
         """Turn what the target's model predicts into the units of y; None where ranks have no units."""

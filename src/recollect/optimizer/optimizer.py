@@ -7,7 +7,6 @@ trials were told or are pending, so the same seed and the same history give the 
 
 from __future__ import annotations
 
-import numbers
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +28,7 @@ from recollect.optimizer.suggest import Choice, Suggestion, row_key, settle, sug
 from recollect.space.sampling import enumerate_space, unique_rows
 from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.transfer.sources import Sources
+from recollect.transfer.weights import as_count
 
 ENUMERABLE = 10_000
 """Spaces with at most this many configurations are searched exhaustively."""
@@ -68,12 +68,11 @@ class Optimizer:
         """
         self._space = compile_space(space)
         self._method = method_named(method)
-        self._horizon = _whole("horizon", horizon, at_least=1)
-        self._entropy = np.random.SeedSequence(None if seed is None else _whole("seed", seed, at_least=0)).entropy
+        self._horizon = as_count("horizon", horizon, least=1)
+        self._entropy = np.random.SeedSequence(None if seed is None else as_count("seed", seed, least=0)).entropy
         self._run = Run(space=self._space, direction=direction)
         self._past = gather(past, self._space, direction, self._method)
-        self._sources: Sources | None = None
-        self._fitted = False
+        self._sources: Sources | None = None  # fitted at the first ask
         self._pending: dict[bytes, _Pending] = {}
         self._rows: list[FloatArray] = []
         self._taken: set[bytes] = set()
@@ -82,6 +81,7 @@ class Optimizer:
         self._where = {} if self._grid is None else {row_key(x): g for g, x in enumerate(self._grid)}
         self._open: BoolArray = np.ones(len(self._where), dtype=bool)
         self._design: FloatArray | None = None
+        self._spare: FloatArray | None = None
         self._belief: Belief | None = None
         self._stale = True
         self._last: Suggestion | None = None
@@ -122,7 +122,7 @@ class Optimizer:
         if count is None:
             with single_threaded():
                 return self._ask_one()
-        count = _whole("count", count, at_least=1)
+        count = as_count("count", count, least=1)
         if self._grid is not None and count > self._open.sum():
             raise self._exhausted(count)
         with single_threaded():
@@ -177,6 +177,8 @@ class Optimizer:
             return suggest_at_random(choice, "drawn at random: no trial has succeeded yet", rng)
         try:
             belief = self._believe()
+            if belief.misled and (spread := self._spread_out(index)) is not None:
+                return spread
             ensemble = belief.ensemble(self._waiting())
             suggestion = suggest_by_model(acquisition, ensemble, choice, search=self._method.search, rng=rng)
         except NumericalError as error:
@@ -196,10 +198,23 @@ class Optimizer:
         if index >= size and not learned:
             return None
         name = "the portfolio learned from past runs" if learned else "the initial design"
-        for number, x in enumerate(self._design, start=1):
+        return self._first_free(self._design, "point {} of " + name)
+
+    def _spread_out(self, index: int) -> Suggestion | None:
+        """Return the next point of the design that plain Bayesian optimization starts with, while that pays."""
+        if 2 * index >= self._horizon:
+            return None
+        if self._spare is None:
+            rng = self._stream(DESIGN, 1)
+            self._spare = draw_design(self._method, self._space, self._grid, size=WITHOUT_PAST, rng=rng)
+        return self._first_free(self._spare, "most past runs order the results worse than a coin: exploring")
+
+    def _first_free(self, rows: FloatArray, reason: str) -> Suggestion | None:
+        """Return the first row that is not taken; ``{}`` in the reason becomes its number."""
+        for number, x in enumerate(rows, start=1):
             point = settle(self._space, x) if self._grid is None else x
             if row_key(point) not in self._taken:
-                return Suggestion(point, f"point {number} of {name}")
+                return Suggestion(point, reason.format(number))
         return None
 
     def _draw_design(self, sources: Sources | None, size: int) -> FloatArray:
@@ -211,9 +226,8 @@ class Optimizer:
         return learned_design(self._method, self._space, self._grid, sources=sources, size=longer, rng=rng)
 
     def _fit_past(self) -> Sources | None:
-        if not self._fitted:
+        if self._sources is None:
             self._sources = fit_past(self._past, self._space, self._method)
-            self._fitted = True
         return self._sources
 
     def _believe(self) -> Belief:
@@ -277,10 +291,3 @@ class Optimizer:
     def _stream(self, purpose: int, index: int = 0) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self._entropy, spawn_key=(purpose, index)))
 
-
-def _whole(name: str, value: object, *, at_least: int) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
-        raise InputTypeError(f"{name} must be a whole number, got {value!r} ({type(value).__name__})")
-    if value < at_least:
-        raise InputError(f"{name} must be at least {at_least}, got {value}")
-    return int(value)

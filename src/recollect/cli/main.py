@@ -42,7 +42,7 @@ def demo(
     trials: Annotated[int, typer.Option(min=12, max=200, help="Trials of each method.")] = 30,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random streams.")] = 0,
 ) -> None:
-    """Tune a support vector classifier on a bundled dataset, next to random search."""
+    """Tune a classifier on bundled datasets and show what past runs bring on a new one."""
     from recollect.cli.demo import run_demo
 
     run_demo(trials, seed)

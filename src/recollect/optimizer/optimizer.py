@@ -94,6 +94,11 @@ class Optimizer:
         return self._space
 
     @property
+    def method(self) -> Method:
+        """The method that chooses."""
+        return self._method
+
+    @property
     def run(self) -> Run:
         """All trials told so far, as an immutable value."""
         return self._run

@@ -13,6 +13,7 @@ MEASUREMENTS = (
     ("weights.py",),
     ("acquisition.py",),
     ("ask.py",),
+    ("past_runs.py", "--parts", "finite", "xgboost", "--seeds", "1"),
     ("functions.py", "--seeds", "5", "--jobs", "2"),
 )
 

@@ -73,7 +73,7 @@ def literal_code(hyperparameter: Any, value: Any) -> float | None:
     if isinstance(hyperparameter, CS.CategoricalHyperparameter):
         return position_code(list(hyperparameter.choices), value, ordinal=False)
     if isinstance(hyperparameter, CS.OrdinalHyperparameter):
-        return position_code(list(hyperparameter.sequence), value, ordinal=True)
+        return position_code(list(hyperparameter.sequence), value, ordinal=len(hyperparameter.sequence) > 1)
     return number_code(hyperparameter, value)
 
 
@@ -86,7 +86,7 @@ def literal(space: Space, config: dict[str, Any]) -> tuple[list[float] | None, C
         probe = np.where(np.isnan(row), [other.default for other in space.columns], row)
         if not space.activity(probe[None])[0, position]:
             counts["ignored", name] += value is not None
-        elif column.size == 1:
+        elif isinstance(hyperparameter, CS.Constant):
             row[position] = 0.0
             there = name in config and (value is not None or same(None, column.value(0.0)))
             counts["ignored", name] += there and not same(value, column.value(0.0))

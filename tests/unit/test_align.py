@@ -216,10 +216,11 @@ def test_another_constant_in_the_past_is_ignored_and_the_new_one_is_used() -> No
     only(result, ignored={"x": 3})
 
 
-def test_a_single_choice_is_a_constant() -> None:
+def test_other_choices_are_dropped_even_when_a_single_one_is_left() -> None:
     result = align(compile_space({"x": ["rbf"]}), [{"x": "poly"}, {"x": "rbf"}, {}])
-    assert result.X.tolist() == [[0.0]] * 3
-    only(result, ignored={"x": 1})
+    assert result.X.tolist() == [[0.0]] * 2
+    assert result.kept.tolist() == [1, 2]
+    only(result, filled={"x": 1}, dropped={"'x' is not one of ['rbf']": 1})
 
 
 def test_a_child_is_filled_where_its_parent_switches_it_on() -> None:

@@ -128,8 +128,9 @@ def _read(column: Column, values: list[Any], active: BoolArray) -> _Cells:
     present = active & ~absent
     unused = ~active & ~blank
     nowhere = np.zeros(len(values), dtype=np.bool_)
-    if column.size == 1:
-        # What is constant now may have been something else in the past; a constant may always be left out.
+    if column.size == 1 and (column.constant if isinstance(column, Choices) else True):
+        # What is constant now may have been something else in the past; a constant may always be left out. The only
+        # choice left of a categorical is no constant: other choices are unknown to the new space.
         other = present & (codes != column.default)
         return _Cells(np.where(active, column.default, np.nan), nowhere, unused | other, nowhere, {})
     wrong = present & (np.isnan(codes) | _too_far(column, codes))

@@ -218,13 +218,17 @@ class Steps:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choices:
-    """Unordered choices, or a single one (a constant). ``cumulative`` (m,) adds up the choices' probabilities."""
+    """Unordered choices. ``cumulative`` (m,) adds up their probabilities.
+
+    ``constant``: a fixed value rather than the one choice that is left.
+    """
 
     name: str
     choices: tuple[Any, ...]
     index: Mapping[Any, int]
     cumulative: FloatArray
     default: float
+    constant: bool = False
 
     categorical: bool = True
 
@@ -235,7 +239,7 @@ class Choices:
 
     def expected(self) -> str:
         """Say which values are allowed."""
-        return f"one of {listed(self.choices)}" if self.size > 1 else f"the constant {self.choices[0]!r}"
+        return f"the constant {self.choices[0]!r}" if self.constant else f"one of {listed(self.choices)}"
 
     def codes(self, values: Sequence[Any]) -> FloatArray:
         """Encode as the choice's position."""

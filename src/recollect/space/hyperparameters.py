@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +39,8 @@ def column_of(hyperparameter: Hyperparameter[Any, Any]) -> Column:
     if isinstance(hyperparameter, kinds.OrdinalHyperparameter):
         return _ordinal(hyperparameter.name, tuple(hyperparameter.sequence), hyperparameter.default_value)
     if isinstance(hyperparameter, kinds.Constant):
-        return _choices(hyperparameter.name, (hyperparameter.value,), hyperparameter.value, np.ones(1))
+        value = hyperparameter.value
+        return replace(_choices(hyperparameter.name, (value,), value, np.ones(1)), constant=True)
     raise SpaceError(
         f"hyperparameter {hyperparameter.name!r} is a {type(hyperparameter).__name__}, which has no uniform encoding; "
         "use UniformFloatHyperparameter, UniformIntegerHyperparameter, CategoricalHyperparameter, "

@@ -24,7 +24,7 @@ def without(target: Any, k: int) -> Any:
 
 def weigh(weighting: Any, ensemble: Any, *, horizon: int = 30, seed: int = 0) -> Any:
     rng = np.random.default_rng(seed)
-    return weighting.weigh(ensemble.target, ensemble.sources, ensemble.F, horizon=horizon, rng=rng)
+    return weighting.prepare(ensemble.sources, rng).weigh(ensemble.target, ensemble.F, horizon=horizon, rng=rng)
 
 
 @pytest.mark.parametrize("n", [2, 3, 8])

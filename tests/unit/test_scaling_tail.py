@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from recollect.optimizer.belief import Belief, Frame, believe
+from recollect.optimizer.belief import Belief, believe
 from recollect.optimizer.catalog import method
+from recollect.optimizer.frame import Frame
 from recollect.space.space import compile_space
 from recollect.surrogate.scaling import compress_tail, standardize, transform
 
@@ -53,7 +54,7 @@ def test_predictions_at_the_observations_come_back_in_the_units_of_the_observati
     rng = np.random.default_rng(1)
     X = rng.random((12, 2))
     y = np.exp(6 * X[:, 0]) + X[:, 1]
-    frame = Frame(compile_space({"a": (0.0, 1.0), "b": (0.0, 1.0)}), None, 50)
+    frame = Frame(compile_space({"a": (0.0, 1.0), "b": (0.0, 1.0)}), None, None, None, 50)
     belief = believe(method(name), frame, X, y, before=None, rng=rng)
     assert isinstance(belief, Belief)
     for mean, value in zip(belief.target.mean(X), y, strict=True):

@@ -23,7 +23,7 @@ def target(X: Any, *, categorical: Any = (False, False), conditional: bool = Fal
 
 
 def probability(model: Any, failed: Any, at: Any) -> Any:
-    return np.exp(weigh_by_success(lambda X: np.zeros(len(X)), model, failed)(at))
+    return np.exp(weigh_by_success(lambda X: np.zeros(len(X)), model.X, failed, shape=model.shape)(at))
 
 
 def dense_probability(evaluated: Any, failed: Any, at: Any) -> Any:
@@ -44,7 +44,7 @@ def test_without_failures_the_score_is_untouched() -> None:
     def score(X: Any) -> Any:
         return X[:, 0]
 
-    assert weigh_by_success(score, target(FAR), NO_FAILURE) is score
+    assert weigh_by_success(score, target(FAR).X, NO_FAILURE, shape=target(FAR).shape) is score
 
 
 def test_it_is_one_minus_the_mean_of_a_process_on_failures() -> None:
@@ -81,7 +81,7 @@ def test_it_never_falls_below_the_floor_nor_exceeds_one() -> None:
 
 def test_the_logarithm_is_added_and_minus_infinity_stays() -> None:
     model = target(FAR)
-    weighted = weigh_by_success(lambda X: np.where(X[:, 0] > 0.5, -np.inf, 2.5), model, FAILED)
+    weighted = weigh_by_success(lambda X: np.where(X[:, 0] > 0.5, -np.inf, 2.5), model.X, FAILED, shape=model.shape)
     assert weighted(FAR).tolist() == [-np.inf] * 3
     assert weighted(NEAR)[0] == pytest.approx(2.5 + np.log(probability(model, FAILED, NEAR)[0]))
 

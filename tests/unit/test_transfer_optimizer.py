@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-import recollect
 from recollect import FAILED, InputError, InputTypeError, Method, Optimizer, RecollectWarning, Run, methods
-from recollect.optimizer.belief import Belief
+from recollect.optimizer.belief import misleading
 from recollect.transfer.ensemble import Ensemble
 from recollect.transfer.rgpe import rgpe_weights
 
@@ -70,8 +68,7 @@ def test_without_past_runs_every_method_suggests_what_plain_bayesian_optimizatio
 def test_at_the_horizon_all_past_runs_are_dropped_and_plain_bayesian_optimization_is_left(method: str) -> None:
     configs = GRID[::6]
     optimizer = told(method, configs, horizon=len(configs))
-    alike = replace(recollect.method("gp"), alone=recollect.method(method).scaling)
-    plain = told(alike, configs, horizon=len(configs))
+    plain = told("gp", configs, horizon=len(configs))
     assert optimizer.pending == plain.pending
     influences = optimizer.explain().past
     assert [entry.dropped for entry in influences] == [True] * 3
@@ -288,23 +285,30 @@ def test_past_runs_that_order_results_worse_than_a_coin_lead_to_exploration() ->
     assert 5 <= explored["negated"] <= 10
 
 
-@pytest.mark.parametrize(
-    ("f", "misled"),
-    [
-        ([[5.0, 4.0, 3.0, 2.0, 1.0]], True),
-        ([[1.0, 2.0, 3.0, 4.0, 5.0]], False),
-        ([[5.0, 4.0, 3.0, 2.0, 1.0], [1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, 3.0, 5.0, 4.0]], False),
-    ],
-)
-def test_misleading_is_a_matter_of_the_middle_past_run(f: list[list[float]], misled: bool) -> None:
-    y = np.arange(5.0)
-    weights = rgpe_weights(np.array(f), y, y, rng=np.random.default_rng(0))
-    (target,) = (o._belief.target for o in [told("rgpe-taf", GRID[:5])] if o._belief is not None)
-    sources = told("rgpe-taf", GRID[:5])._belief.sources  # type: ignore[union-attr]
-    assert Belief(target, sources, weights, np.array(f), y, "unscaled", ()).misled is misled
+def test_a_past_run_misleads_that_orders_more_than_half_of_the_different_pairs_wrongly() -> None:
+    y = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 4.0])
+    F = np.array([-y, y, [5.0, 4.0, 3.0, 0.0, 1.0, 2.0], [4.0, 1.0, 2.0, 3.0, 0.0, 5.0]])
+    weights = rgpe_weights(F, y, y, rng=np.random.default_rng(0))
+    wrong = [sum((f[i] < f[j]) != (y[i] < y[j]) for i in range(6) for j in range(6) if y[i] != y[j]) for f in F]
+    assert wrong == [28, 0, 24, 14]  # of 28: the last is a coin
+    assert misleading(weights, y).tolist() == [True, False, True, False]
+    assert not misleading(rgpe_weights(F[:, :4], y[:4], y[:4], rng=np.random.default_rng(0)), y[:4]).any()
 
 
 def test_ties_and_few_observations_do_not_make_past_runs_misleading() -> None:
     optimizer = told("rgpe-taf", GRID[:8], value=lambda _: 1.0)
     assert optimizer._belief is not None
     assert not optimizer._belief.misled
+
+
+@pytest.mark.parametrize(
+    ("name", "protected"), [("rgpe-taf", True), ("tstr-ei+wd", True), ("rgpe-taf+none", False), ("tstr-taf", False)]
+)
+def test_when_most_past_runs_mislead_none_is_used_by_methods_that_drop_at_all(name: str, protected: bool) -> None:
+    negated = [Run(run.task, run.configs, [-float(v) for v in run.values if v is not None]) for run in PAST]
+    belief = told(name, GRID[::6], past=negated, horizon=1000)._belief
+    assert belief is not None
+    assert belief.misled is protected
+    assert belief.weights.misranked[:-1].tolist() == [90.0, 50.0, 2.0]  # of 90 pairs
+    assert (belief.weights.dropped[:2].all() and not belief.weights.keep_probability[:2].any()) == protected
+    assert belief.weights.keep_probability[2] > 0.5

@@ -12,7 +12,7 @@ returned their predicted means.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -23,8 +23,9 @@ from recollect.numerics.normal import log_expected_improvement
 from recollect.transfer.ensemble import Ensemble
 
 Score: TypeAlias = Callable[[FloatArray], FloatArray]
+VARIANCE_FLOOR = 1e-10
 Predictor: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
-VarianceRule = Literal["weighted", "target"]
+VarianceRule = Literal["weighted", "target", "stacked"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +49,11 @@ class Acquisition(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ExpectedImprovement:
-    """EI of the ensemble's mean with the ensemble's variance ("weighted") or the target's alone ("target")."""
+    """EI of the ensemble's mean with a variance.
+
+    "weighted": the ensemble's, sum w_i^2 s_i^2; "target": that of the target's model alone; "stacked": sum w_i s_i^2,
+    where weights may be negative and pending points are known to the target's model only (spec 2.6).
+    """
 
     variance: VarianceRule = "weighted"
 
@@ -67,6 +72,8 @@ class ExpectedImprovement:
     def _predictor(self, ensemble: Ensemble) -> Predictor:
         if self.variance == "target" or ensemble.alone:
             return target_variance(ensemble)
+        if self.variance == "stacked":
+            return stacked_variance(ensemble)
         return ensemble.predict if len(ensemble.pending) == 0 else conditioned(ensemble, ensemble.pending)
 
 
@@ -78,6 +85,18 @@ def target_variance(ensemble: Ensemble) -> Predictor:
     def predict(X: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean, variance = aware.predict(X)
         return np.asarray(weights[-1] * mean + weights[:-1] @ ensemble.source_means(X)), variance
+
+    return predict
+
+
+def stacked_variance(ensemble: Ensemble) -> Predictor:
+    """Return the predictor with the ensemble's mean and sum w_i s_i^2, at least 1e-10 (spec 1.4, 2.6)."""
+    aware = replace(ensemble, target=ensemble.target_aware_of_pending())
+    weights = ensemble.member_weights
+
+    def predict(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        means, variances = aware.posteriors(X)
+        return np.asarray(weights @ means), np.asarray(np.maximum(weights @ variances, VARIANCE_FLOOR))
 
     return predict
 

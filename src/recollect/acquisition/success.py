@@ -2,7 +2,7 @@
 
 Failures are often a matter of where one is: too large a model, too long a training. The acquisition value is therefore
 multiplied by a probability of success, as is usual under unknown constraints. It is one minus the posterior mean of a
-Gaussian process on the failure indicator (0 = succeeded, 1 = failed, prior mean 0), with the target's kernel shape, one
+Gaussian process on the failure indicator (0 = succeeded, 1 = failed, prior mean 0), with the space's kernel shape, one
 length scale for all columns, and enough noise that a single failure among successes is taken for bad luck. It never
 falls below `FLOOR`: nothing is excluded for good but the failed configurations themselves.
 
@@ -18,28 +18,27 @@ import numpy as np
 from recollect.acquisition.improvement import Score
 from recollect.numerics.arrays import FloatArray
 from recollect.numerics.linalg import cholesky, solve_posdef
-from recollect.surrogate.gp import GP
-from recollect.surrogate.kernels import Hyperparameters, covariance, cross_covariance
+from recollect.surrogate.kernels import Hyperparameters, KernelShape, covariance, cross_covariance
 
 NOISE = 0.01
 FLOOR = 1e-3
 
 
-def weigh_by_success(score: Score, target: GP, failed: FloatArray) -> Score:
+def weigh_by_success(score: Score, evaluated: FloatArray, failed: FloatArray, *, shape: KernelShape) -> Score:
     """Add the logarithm of the probability of success to a logarithmic score."""
     if len(failed) == 0:
         return score
     # Half the typical distance of two random points of the unit cube: sqrt(d / 6) / 2.
-    length = 0.5 * math.sqrt(target.shape.d / 6.0)
-    hyper = Hyperparameters(1.0, np.full(target.shape.d, length), NOISE)
-    Z = np.concatenate([target.X, failed])
-    r = np.concatenate([np.zeros(target.n), np.ones(len(failed))])
-    A = covariance(Z, Z, shape=target.shape, hyper=hyper)
+    length = 0.5 * math.sqrt(shape.d / 6.0)
+    hyper = Hyperparameters(1.0, np.full(shape.d, length), NOISE)
+    Z = np.concatenate([evaluated, failed])
+    r = np.concatenate([np.zeros(len(evaluated)), np.ones(len(failed))])
+    A = covariance(Z, Z, shape=shape, hyper=hyper)
     A.flat[:: len(Z) + 1] += NOISE
     alpha = solve_posdef(cholesky(A, 1.0)[0], r)
 
     def weighted(X: FloatArray) -> FloatArray:
-        failure = cross_covariance(X, Z, shape=target.shape, hyper=hyper) @ alpha
+        failure = cross_covariance(X, Z, shape=shape, hyper=hyper) @ alpha
         return np.asarray(score(X) + np.log(np.clip(1.0 - failure, FLOOR, 1.0)))
 
     return weighted

@@ -4,6 +4,12 @@ A belief is made anew after every successful trial and holds until the next one,
 parallel evaluation) share it. From the belief before come the hyperparameters the fit starts from, and the past runs'
 predictions at all points but the new ones.
 
+Past runs are combined with a model on the method's scale. When none of them has a weight left there is nothing to
+combine, and the model is fitted on the scale of plain Bayesian optimization: left alone, every method is `gp`.
+
+When most past runs order the observations worse than a coin, those that do are dropped, whatever their luck in the
+draw, provided that the weighting drops misleading runs at all.
+
 Notation: ``X (n, d)`` evaluated points, ``y (n,)`` their values, lower is better; ``F (k, n)`` the past runs' means
 at X.
 """
@@ -11,15 +17,18 @@ at X.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from recollect.numerics.arrays import FloatArray
+from recollect.numerics.arrays import BoolArray, FloatArray
+from recollect.optimizer.frame import Frame
 from recollect.optimizer.method import Method
 from recollect.space.space import Space
 from recollect.surrogate.fit import FitSettings, fit_gp
 from recollect.surrogate.gp import GP
+from recollect.surrogate.posterior import Posterior
 from recollect.surrogate.scaling import Scaling, compress_tail, standardize, transform
 from recollect.transfer.ensemble import Ensemble
 from recollect.transfer.sources import Sources
@@ -31,30 +40,25 @@ LEAST_TELLING = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
-    """The models and their weights; ``scaling`` is that of the target's values ``y``."""
+    """The models and their weights; ``scaling`` is that of the target's values ``y``.
 
-    target: GP
+    ``fits`` holds the latest fit on each scale, from which the next one starts. ``misled``: most past runs mislead.
+    """
+
+    target: Posterior
     sources: Sources | None
     weights: Weights
     F: FloatArray
     y: FloatArray
     scaling: Scaling
-    notes: tuple[str, ...]
+    fits: Mapping[Scaling, GP]
+    misled: bool = False
 
     @property
-    def misled(self) -> bool:
-        """Whether most past runs order the observations worse than a coin would.
-
-        Of two equal observations every model that tells them apart misranks exactly one ordered pair; such pairs say
-        nothing and are left out.
-        """
-        if self.sources is None or np.isnan(self.weights.misranked[:-1]).any():
-            return False
-        n = len(self.y)
-        tied = int(np.sum(np.triu(self.y[:, None] == self.y, 1)))
-        telling = n * (n - 1) - 2 * tied
-        wrong = self.weights.misranked[:-1] - tied
-        return telling >= LEAST_TELLING and bool(np.median(wrong) > 0.5 * telling)
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know about the model's fit."""
+        jitter = self.target.jitter if isinstance(self.target, GP) else 0.0
+        return (f"the kernel matrix needed a jitter of {jitter:.1e}",) if jitter > 0 else ()
 
     def in_units_of_y(self, mean: float, std: float) -> tuple[float, float] | None:
         """Turn what the target's model predicts into the units of y; None where ranks have no units."""
@@ -72,39 +76,65 @@ class Belief:
         return Ensemble(self.target, self.sources, self.weights, self.target.X, self.F, pending)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Frame:
-    """What stays the same during a run: the space, the past runs' models, the number of trials planned."""
-
-    space: Space
-    sources: Sources | None
-    horizon: int
-
-
 def believe(
     method: Method, frame: Frame, X: FloatArray, y: FloatArray, *, before: Belief | None, rng: np.random.Generator
 ) -> Belief:
     """Fit the target's model and weigh the past runs."""
-    space, sources = frame.space, frame.sources
-    scaling = method.alone if sources is None else method.scaling
-    fit_rng, weight_rng = rng.spawn(2)
-    model = method.target
-    restarts = model.restarts if before is None else model.warm_restarts
-    target = fit_gp(
+    if frame.learned is not None:
+        start = None if before is None else before.target
+        target = frame.learned.fit(X, _scaled(y, method.scaling), start=start, rng=rng)
+        return Belief(target, None, Weights.uniform(0), np.empty((0, len(X))), y, method.scaling, {})
+    fit_rng, weight_rng, lone_rng = rng.spawn(3)
+    earlier = {} if before is None else before.fits
+
+    def fit(scaling: Scaling, own_rng: np.random.Generator) -> GP:
+        start = earlier.get(scaling)
+        return _fit(X, _scaled(y, scaling), method=method, space=frame.space, start=start, rng=own_rng)
+
+    if frame.sources is None or frame.weigher is None or method.weighting is None:
+        lone = fit(method.alone, fit_rng)
+        fits = {method.alone: lone}
+        return Belief(lone, None, Weights.uniform(0), np.empty((0, len(X))), y, method.alone, fits)
+    target = fit(method.scaling, fit_rng)
+    fits = {**earlier, method.scaling: target}
+    F = _predictions(frame.sources, X, before)
+    weights = frame.weigher.weigh(target, F, horizon=frame.horizon, rng=weight_rng)
+    wrong = misleading(weights, y)
+    misled = method.weighting.guarded and bool(np.mean(wrong) > 0.5)
+    if misled:
+        weights = weights.without(wrong)
+    if len(weights.active) > 0 or method.alone == method.scaling:
+        return Belief(target, frame.sources, weights, F, y, method.scaling, fits, misled)
+    lone = fit(method.alone, lone_rng)
+    return Belief(lone, frame.sources, weights, F, y, method.alone, {**fits, method.alone: lone}, misled)
+
+
+def misleading(weights: Weights, y: FloatArray) -> BoolArray:
+    """Say which past runs (k,) order the observations worse than a coin would.
+
+    Of two equal observations every model that tells them apart misranks exactly one ordered pair; such pairs say
+    nothing and are left out.
+    """
+    n = len(y)
+    tied = int(np.sum(np.triu(y[:, None] == y, 1)))
+    telling = n * (n - 1) - 2 * tied
+    wrong = weights.misranked[:-1] - tied
+    return np.asarray((telling >= LEAST_TELLING) & (wrong > 0.5 * telling), dtype=np.bool_)
+
+
+def _fit(
+    X: FloatArray, z: FloatArray, *, method: Method, space: Space, start: GP | None, rng: np.random.Generator
+) -> GP:
+    """Fit a Gaussian process to scaled values z, from scratch or from an earlier fit on the same scale."""
+    restarts = method.target.restarts if start is None else method.target.warm_restarts
+    return fit_gp(
         X,
-        _scaled(y, scaling),
+        z,
         categorical=space.categorical,
-        settings=FitSettings(model.prior, restarts, space.conditional),
-        start=None if before is None else before.target.hyper,
-        rng=fit_rng,
+        settings=FitSettings(method.target.prior, restarts, space.conditional),
+        start=None if start is None else start.hyper,
+        rng=rng,
     )
-    if sources is None or method.weighting is None:
-        sources, F, weights = None, np.empty((0, len(X))), Weights.uniform(0)
-    else:
-        F = _predictions(sources, X, before)
-        weights = method.weighting.weigh(target, sources, F, horizon=frame.horizon, rng=weight_rng)
-    notes = (f"the kernel matrix needed a jitter of {target.jitter:.1e}",) if target.jitter > 0 else ()
-    return Belief(target, sources, weights, F, y, scaling, notes)
 
 
 def _scaled(y: FloatArray, scaling: Scaling) -> FloatArray:

@@ -43,35 +43,35 @@ CATALOG: tuple[Method, ...] = (
     Method("smfo", "portfolio of past configurations, no feedback", "5.2, SMFO", Design("portfolio", None)),
     Method(
         "tstr-ei", "two-stage weights, ensemble mean, target variance", "3.1, TST-R(EI)",
-        TWO, ExpectedImprovement("target"), TSTR, "meanvar",
+        TWO, ExpectedImprovement("target"), TSTR,
     ),
     Method(
         "tstr-taf", "two-stage weights, transfer acquisition function", "3.1, TST-R(TAF)",
-        ONE, TransferImprovement(), TSTR, "unscaled",
+        ONE, TransferImprovement(), TSTR, scaling="unscaled",
     ),
     Method(
         "rgpe-mean", "ranking weights, ensemble mean, target variance", "4.2, RGPE(mean)",
-        TWO, ExpectedImprovement("target"), RGPE, "meanvar",
+        TWO, ExpectedImprovement("target"), RGPE,
     ),
     Method(
         "rgpe-ei", "ranking weights, expected improvement of the ensemble", "4.2, RGPE(EI)",
-        TWO, ExpectedImprovement("weighted"), RGPE, "meanvar",
+        TWO, ExpectedImprovement("weighted"), RGPE,
     ),
     Method(
         "rgpe-nei", "ranking weights, noisy expected improvement", "4.2, RGPE(NEI)",
-        TWO, NoisyImprovement(), RGPE, "meanvar",
+        TWO, NoisyImprovement(), RGPE,
     ),
     Method(
         "rgpe-cfnei", "ranking weights, closed-form noisy expected improvement", "appendix, RGPE(CFNEI)",
-        TWO, ClosedFormNoisyImprovement(), RGPE, "meanvar",
+        TWO, ClosedFormNoisyImprovement(), RGPE,
     ),
     Method(
         "rgpe-mogp", "ranking weights, weighted sum of expected improvements", "4.2, RGPE(MoGP)",
-        ONE, MixtureImprovement(), RGPE, "unscaled",
+        ONE, MixtureImprovement(), RGPE, scaling="unscaled",
     ),
     Method(
         "rgpe-taf", "ranking weights, transfer acquisition function", "4.2, RGPE(TAF)",
-        ONE, TransferImprovement(), RGPE, "unscaled",
+        ONE, TransferImprovement(), RGPE, scaling="unscaled",
     ),
 )  # fmt: skip
 

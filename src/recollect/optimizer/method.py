@@ -14,6 +14,7 @@ from recollect.acquisition.local import LocalSearch
 from recollect.errors import InputError
 from recollect.surrogate.prior import TARGET_PRIOR, Prior
 from recollect.surrogate.scaling import Scaling
+from recollect.transfer.joint import JointModel
 from recollect.transfer.sources import SourceFit
 from recollect.transfer.weighting import Weighting
 
@@ -54,8 +55,9 @@ class Method:
     """One way to choose the next configuration.
 
     ``scaling`` brings the values of different tasks together; ``alone`` is used when there is no past run to combine.
-    Without an acquisition function the design is followed to its end and then the space is sampled uniformly. Without a
-    weighting past runs are not looked at, except by the design.
+    Without an acquisition function the design is followed to its end and then the space is sampled uniformly. Past runs
+    take part through a weighting (an ensemble) or through ``joint`` (one model of all tasks), not both; without either
+    they are not looked at, except by the design.
     """
 
     name: str
@@ -64,13 +66,19 @@ class Method:
     design: Design = field(default_factory=Design)
     acquisition: Acquisition | None = None
     weighting: Weighting | None = None
+    joint: JointModel | None = None
     scaling: Scaling = "meanvar"
     alone: Scaling = "tail"
     target: TargetModel = field(default_factory=TargetModel)
     sources: SourceFit = field(default_factory=SourceFit)
     search: LocalSearch = field(default_factory=LocalSearch)
 
+    def __post_init__(self) -> None:
+        """Check that the blocks fit together."""
+        if self.weighting is not None and self.joint is not None:
+            raise InputError(f"method {self.name!r}: past runs are weighted or modelled jointly, not both")
+
     @property
     def transfers(self) -> bool:
         """Whether the method looks at past runs at all."""
-        return self.weighting is not None or self.design.kind == "portfolio"
+        return self.weighting is not None or self.joint is not None or self.design.kind == "portfolio"

@@ -18,22 +18,22 @@ from recollect.errors import ExhaustedError, FailedTrialWarning, InputError, Inp
 from recollect.history.run import Config, Direction, Run, State, Trial, as_number
 from recollect.numerics.arrays import BoolArray, FloatArray
 from recollect.numerics.threads import single_threaded
-from recollect.optimizer.belief import Belief, Frame, believe
+from recollect.optimizer.belief import Belief, believe
 from recollect.optimizer.catalog import method as method_named
 from recollect.optimizer.design import design_size, draw_design, learned_design
 from recollect.optimizer.explain import Explanation, explain
+from recollect.optimizer.frame import Frame, make_frame
 from recollect.optimizer.method import WITHOUT_PAST, Method
-from recollect.optimizer.past import PastRun, fit_past, gather
+from recollect.optimizer.past import PastRun, gather
 from recollect.optimizer.suggest import Choice, Suggestion, row_key, settle, suggest_at_random, suggest_by_model
 from recollect.space.sampling import enumerate_space, unique_rows
 from recollect.space.space import Space, SpaceLike, compile_space
-from recollect.transfer.sources import Sources
 from recollect.transfer.weights import as_count
 
 ENUMERABLE = 10_000
 """Spaces with at most this many configurations are searched exhaustively."""
 
-DESIGN, BELIEF, SUGGEST = range(3)
+DESIGN, BELIEF, SUGGEST, LEARN = range(4)
 """Purposes of the random streams."""
 
 
@@ -72,7 +72,7 @@ class Optimizer:
         self._entropy = np.random.SeedSequence(None if seed is None else as_count("seed", seed, least=0)).entropy
         self._run = Run(space=self._space, direction=direction)
         self._past = gather(past, self._space, direction, self._method)
-        self._sources: Sources | None = None  # fitted at the first ask
+        self._frame: Frame | None = None  # made at the first ask
         self._pending: dict[bytes, _Pending] = {}
         self._rows: list[FloatArray] = []
         self._taken: set[bytes] = set()
@@ -192,10 +192,10 @@ class Optimizer:
         return replace(suggestion, notes=suggestion.notes + belief.notes)
 
     def _from_design(self, index: int) -> Suggestion | None:
-        sources = self._fit_past()
+        sources = self._learn().sources
         size = design_size(self._method, self._horizon, learned=sources is not None)
         if self._design is None:
-            self._design = self._draw_design(sources, size)
+            self._design = self._draw_design(size)
         size = min(size, len(self._design))
         if index >= size and any(trial.ok for trial in self._run.trials):
             return None
@@ -222,26 +222,27 @@ class Optimizer:
                 return Suggestion(point, reason.format(number))
         return None
 
-    def _draw_design(self, sources: Sources | None, size: int) -> FloatArray:
+    def _draw_design(self, size: int) -> FloatArray:
         """Return the design; a learned one goes on beyond its size, for the case that its first points all fail."""
         rng = self._stream(DESIGN)
+        sources = self._learn().sources
         if self._method.design.kind != "portfolio" or sources is None:
             return draw_design(self._method, self._space, self._grid, size=size, rng=rng)
         longer = max(size, WITHOUT_PAST)
         return learned_design(self._method, self._space, self._grid, sources=sources, size=longer, rng=rng)
 
-    def _fit_past(self) -> Sources | None:
-        if self._sources is None:
-            self._sources = fit_past(self._past, self._space, self._method)
-        return self._sources
+    def _learn(self) -> Frame:
+        if self._frame is None:
+            rng = self._stream(LEARN)
+            self._frame = make_frame(self._method, self._space, self._past, horizon=self._horizon, rng=rng)
+        return self._frame
 
     def _believe(self) -> Belief:
         if self._belief is None or self._stale:
             ok = np.array([trial.ok for trial in self._run.trials], dtype=bool)
-            frame = Frame(self._space, self._fit_past(), self._horizon)
             rng = self._stream(BELIEF, len(self._run))
             X = np.array(self._rows)[ok]
-            self._belief = believe(self._method, frame, X, self._run.y, before=self._belief, rng=rng)
+            self._belief = believe(self._method, self._learn(), X, self._run.y, before=self._belief, rng=rng)
             self._stale = False
         return self._belief
 

@@ -22,6 +22,7 @@ from recollect.errors import ExhaustedError
 from recollect.numerics.arrays import FloatArray
 from recollect.space.sampling import uniform
 from recollect.space.space import Space
+from recollect.surrogate.kernels import KernelShape
 from recollect.transfer.ensemble import Ensemble
 
 TRIES = 64
@@ -81,7 +82,8 @@ def suggest_by_model(
 ) -> Suggestion:
     """Maximize the acquisition function over what has not been tried."""
     prepared = acquisition.prepare(ensemble, rng)
-    score = weigh_by_success(prepared.score, ensemble.target, choice.failed)
+    shape = KernelShape(choice.space.categorical, choice.space.conditional)
+    score = weigh_by_success(prepared.score, ensemble.X, choice.failed, shape=shape)
     x = _best_untried(score, ensemble, choice, search=search, rng=rng)
     if x is None:
         return suggest_at_random(choice, "drawn at random: the model proposed only what was tried before", rng)

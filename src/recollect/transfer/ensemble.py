@@ -4,8 +4,10 @@ The weighted sum ``f = sum_i w_i f_i`` of independent Gaussian processes is itse
 
     m(x) = sum_i w_i mu_i(x),     c(x, x') = sum_i w_i^2 Sigma_i(x, x')          (paper section 4.1; spec 3.11, 8.3)
 
-Notation: ``k`` past runs of which ``a`` have a weight above 0 (the members; the target comes after them);
-``X (n, d)`` evaluated points, ``F (k, n)`` what the past runs predict there, ``P (p, d)`` pending points.
+Where a model of all tasks takes the place of the ensemble, it is the target's model and decides alone.
+
+Notation: ``k`` past runs of which ``a`` have a weight (the members; the target comes after them); ``X (n, d)``
+evaluated points, ``F (k, n)`` what the past runs predict there, ``P (p, d)`` pending points.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import numpy as np
 
 from recollect.numerics.arrays import FloatArray, IntArray
 from recollect.surrogate.gp import GP
+from recollect.surrogate.posterior import Posterior
 from recollect.transfer.sources import Sources
 from recollect.transfer.weights import Weights
 
@@ -24,7 +27,7 @@ from recollect.transfer.weights import Weights
 class Ensemble:
     """All that is believed about the target function at one moment of the search."""
 
-    target: GP
+    target: Posterior
     sources: Sources | None
     weights: Weights
     X: FloatArray
@@ -33,7 +36,7 @@ class Ensemble:
 
     @property
     def members(self) -> IntArray:
-        """Indices (a,) of the past runs that have a weight above 0."""
+        """Indices (a,) of the past runs that have a weight."""
         return self.weights.active
 
     @property
@@ -71,18 +74,19 @@ class Ensemble:
         return np.asarray(self.member_weights @ self.means(X))
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Ensemble mean m(x) (m,) and variance c(x, x) (m,); a member without weight is not asked."""
-        mean, variance = np.zeros(len(X)), np.zeros(len(X))
-        if self.weights.target > 0:
-            own_mean, own_variance = self.target.predict(X)
-            mean += self.weights.target * own_mean
-            variance += self.weights.target**2 * own_variance
+        """Ensemble mean m(x) (m,) and variance c(x, x) (m,)."""
+        means, variances = self.posteriors(X)
+        weights = self.member_weights
+        return np.asarray(weights @ means), np.asarray(np.square(weights) @ variances)
+
+    def posteriors(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Means and variances (a + 1, m) of all members, the target last; without weight it is not asked: zeros."""
+        means, variances = np.zeros((2, len(self.members) + 1, len(X)))
+        if self.weights.target != 0:
+            means[-1], variances[-1] = self.target.predict(X)
         if self.sources is not None and not self.alone:
-            weights = self.weights.values[self.members]
-            means, variances = self.sources.posterior(X, self.members)
-            mean += weights @ means
-            variance += np.square(weights) @ variances
-        return mean, variance
+            means[:-1], variances[:-1] = self.sources.posterior(X, self.members)
+        return means, variances
 
     def variance(self, X: FloatArray) -> FloatArray:
         """Ensemble variance c(x, x) (m,)."""
@@ -92,6 +96,7 @@ class Ensemble:
         """Ensemble covariance c(A, B) (a, b)."""
         total = np.zeros((len(A), len(B)))
         if self.weights.target > 0:
+            assert isinstance(self.target, GP), "only Gaussian processes are combined with others"
             total += self.weights.target**2 * self.target.covariance(A, B)
         if self.sources is not None and not self.alone:
             squared = np.square(self.weights.values[self.members])
@@ -103,7 +108,7 @@ class Ensemble:
         """The evaluated and the pending points (n + p, d)."""
         return np.concatenate([self.X, self.pending])
 
-    def target_aware_of_pending(self) -> GP:
+    def target_aware_of_pending(self) -> Posterior:
         """Return the target's model as if the pending points had returned their predicted means."""
         return self.target.condition(self.pending, self.target.mean(self.pending))
 

@@ -1,4 +1,6 @@
-"""Weightings as settings: each turns the models and what was observed into `Weights` (spec 2.1 to 2.5).
+"""Weightings as settings: each turns the models and what was observed into `Weights` (spec 2.1 to 2.7).
+
+A weighting is first made ready for the past runs, once, and then weighs after every trial.
 
 Notation: ``F (k, n)`` means of the past runs at the evaluated points ``X (n, d)``; the observations are the target's.
 """
@@ -6,7 +8,7 @@ Notation: ``F (k, n)`` means of the past runs at the evaluated points ``X (n, d)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -22,11 +24,26 @@ from recollect.transfer.tst import tst_weights
 from recollect.transfer.weights import Weights, as_count
 
 
-class Weighting(Protocol):
-    """A rule that says how much each model counts."""
+class Weigher(Protocol):
+    """A rule that says how much each model counts, for given past runs."""
 
-    def weigh(self, target: GP, sources: Sources, F: FloatArray, *, horizon: int, rng: np.random.Generator) -> Weights:
+    def weigh(self, target: GP, F: FloatArray, *, horizon: int, rng: np.random.Generator) -> Weights:
         """Weigh the past runs and the target."""
+
+
+class Weighting(Protocol):
+    """Settings of such a rule.
+
+    ``guarded``: models that mislead are dropped. Only then may the optimizer also drop all of them when most rank worse
+    than a coin: a rule of the paper's tables that never drops is left as it is.
+    """
+
+    @property
+    def guarded(self) -> bool:
+        """Whether misleading models are dropped."""
+
+    def prepare(self, sources: Sources, rng: np.random.Generator) -> Weigher:
+        """Compute all that depends on the past runs alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +58,16 @@ class RankingWeighting:
         as_count("samples", self.samples, least=1)
         check_dilution(self.dilution)
 
-    def weigh(self, target: GP, sources: Sources, F: FloatArray, *, horizon: int, rng: np.random.Generator) -> Weights:  # noqa: ARG002
+    @property
+    def guarded(self) -> bool:
+        """Whether misleading models are dropped."""
+        return self.dilution != "none"
+
+    def prepare(self, sources: Sources, rng: np.random.Generator) -> Self:  # noqa: ARG002 (interface)
+        """Return itself: there is nothing to compute."""
+        return self
+
+    def weigh(self, target: GP, F: FloatArray, *, horizon: int, rng: np.random.Generator) -> Weights:
         """Weigh by bootstrap ranking losses."""
         loo, _ = target.loo()
         return rgpe_weights(
@@ -62,7 +88,16 @@ class TwoStageWeighting:
             raise InputError(f"rho must be a finite number above 0, got {self.rho}")
         check_dilution(self.dilution)
 
-    def weigh(self, target: GP, sources: Sources, F: FloatArray, *, horizon: int, rng: np.random.Generator) -> Weights:  # noqa: ARG002
+    @property
+    def guarded(self) -> bool:
+        """Whether misleading models are dropped."""
+        return self.dilution != "none"
+
+    def prepare(self, sources: Sources, rng: np.random.Generator) -> Self:  # noqa: ARG002 (interface)
+        """Return itself: there is nothing to compute."""
+        return self
+
+    def weigh(self, target: GP, F: FloatArray, *, horizon: int, rng: np.random.Generator) -> Weights:
         """Weigh by misranked pairs."""
         return tst_weights(F, target.y, rho=self.rho, horizon=horizon, dilution=self.dilution, rng=rng)
 
@@ -77,12 +112,27 @@ class PercentileWeighting:
         """Check the settings before anything is tuned with them."""
         as_count("samples", self.samples, least=1)
 
-    def weigh(self, target: GP, sources: Sources, F: FloatArray, *, horizon: int, rng: np.random.Generator) -> Weights:  # noqa: ARG002
+    @property
+    def guarded(self) -> bool:
+        """Whether the optimizer may drop more than the percentile rule does; no: that rule is the whole method."""
+        return False
+
+    def prepare(self, sources: Sources, rng: np.random.Generator) -> Weigher:  # noqa: ARG002 (interface)
+        """Keep the past runs, whose joint posteriors will be drawn from."""
+        return _PercentileWeigher(self.samples, sources)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PercentileWeigher:
+    samples: int
+    sources: Sources
+
+    def weigh(self, target: GP, F: FloatArray, *, horizon: int, rng: np.random.Generator) -> Weights:  # noqa: ARG002
         """Weigh by losses of joint posterior draws."""
         n = target.n
         if n < LEAST_OBSERVATIONS:
             return Weights.uniform(len(F))
-        spreads = sources.covariances(target.X, target.X, np.arange(len(F)))
+        spreads = self.sources.covariances(target.X, target.X, np.arange(len(F)))
         base = np.stack([_draws(mean, C, self.samples, rng) for mean, C in zip(F, spreads, strict=True)])
         folds = np.stack([_draws(*_fold(target, k), self.samples, rng) for k in range(n)])
         return percentile_weights(base, folds, target.y)

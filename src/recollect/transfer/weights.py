@@ -7,7 +7,7 @@ all models have length k + 1 (paper section 4.1).
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self, SupportsIndex
 
 import numpy as np
@@ -63,6 +63,14 @@ class Weights:
         equal = np.full(past + 1, 1.0 / (past + 1))
         return cls(equal, unknown, unknown, np.zeros(past, dtype=np.bool_), np.ones(past))
 
+    def without(self, some: BoolArray) -> Self:
+        """Drop some base models (k,); the others keep their proportions, or the target gets all if none has a weight."""
+        values = np.where(np.append(some, False), 0.0, self.values)
+        total = values.sum()
+        values = values / total if total > 0 else np.append(np.zeros(len(some)), 1.0)
+        keep = np.where(some, 0.0, self.keep_probability)
+        return replace(self, values=values, dropped=self.dropped | some, keep_probability=keep)
+
     @property
     def target(self) -> float:
         """Weight of the target model; exactly 1.0 when all base models were dropped."""
@@ -70,8 +78,8 @@ class Weights:
 
     @property
     def active(self) -> IntArray:
-        """Indices of the base models with a weight above 0."""
-        return np.flatnonzero(self.values[:-1] > 0.0)
+        """Indices of the base models that have a weight."""
+        return np.flatnonzero(self.values[:-1] != 0.0)
 
 
 def as_finite(name: str, value: ArrayLike, *, shape: tuple[int | None, ...]) -> FloatArray:

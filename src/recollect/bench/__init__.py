@@ -1,0 +1,1 @@
+"""The measuring: benchmarks, experiments and their statistics."""

@@ -1,0 +1,163 @@
+"""Stacking weights, WAC: the coefficients of a linear regression of the observations on the predictions (spec 2.6).
+
+The regression is trained by stochastic gradient descent on 1/2 (a.c + b - z)^2 + 1e-4/2 |c|^2, one observation at a
+time, with the step eta_t = eta0 t^-0.25. One step, with the residual r_j = a_j.c + b - z_j before it, is
+
+    c <- (1 - 1e-4 eta_j) c - eta_j r_j a_j,    b <- b - eta_j r_j,
+
+which is linear in what came before. The residuals of a whole block of steps are therefore the solution of one
+triangular system, several times quicker than the steps one after another, and the same to rounding.
+
+Notation: n observations, standardised to ``z (n,)``; k base models; ``A (n, k+1)`` predictions, target last, with rows
+a_j; coefficients ``c (k+1,)``, intercept b.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from recollect.numerics.arrays import BoolArray, FloatArray
+from recollect.numerics.linalg import solve_lower
+from recollect.numerics.threads import single_threaded
+from recollect.surrogate.scaling import normalize, standardize
+from recollect.transfer import ranking
+from recollect.transfer.weights import Weights, as_finite, as_shape
+
+PENALTY = 1e-4
+FIRST_STEP, POWER = 0.01, 0.25
+EPOCHS = 100
+TOLERANCE, PATIENCE = 1e-3, 5  # stop after so many epochs in a row that did not lower the mean loss by so much
+SEED = 12345  # of the order in which the observations are visited
+LEAST_SUM, LEAST_SHARE = 1e-8, 1e-3  # of a sum of coefficients that can be divided by; the share is of their magnitudes
+BLOCK = 64  # steps solved at a time: small matrices, however many observations there are
+
+
+def stacking_weights(base: ArrayLike, loo: ArrayLike, y: ArrayLike) -> Weights:
+    """Weigh by regressing the observations on the predictions of base models and target.
+
+    base  (k, n)  predictions of the base models at the target's inputs, each in standard deviations of its own task
+    loo   (n,)    leave-one-out predictions of the target model, in the units of y; not looked at when n < 2
+    y     (n,)    observations of the target, lower is better
+
+    Everything is compared on the standardised scale, which is where the ensemble adds its members up: the observations
+    and the target's predictions are standardised by the observations, and the base predictions already are by those of
+    their task. They are not standardised once more over the n points, because coefficients of other predictions than
+    the ensemble's own would say nothing about the ensemble.
+
+    Weights are the coefficients divided by their sum, without the intercept. They may be negative, and none is dropped,
+    with one exception: a sum that is not clearly positive (all coefficients tiny, cancelling each other, or negative in
+    sum, where the division would turn every model upside down) leaves everything to the target. Leave-one-out
+    predictions of two observations, or of a model that explains little, fall where the observations rise, since leaving
+    out a high value lowers the mean of the others: the target's own weight is then negative.
+
+    ``losses`` of the answer are mean squared errors on the standardised scale. Fewer than two observations give uniform
+    weights.
+
+    Deviations from the original: every regression starts from zero and not from the coefficients before it, so that
+    weights depend on the observations alone and a resumed run makes the same suggestions; and the step is shortened
+    where it would make the iteration diverge (see ``first_step``).
+    """
+    base, loo, y = _checked(base, loo, y)
+    if y.size < 2:
+        return Weights.uniform(len(base))
+    z, centre, scale = standardize(y)
+    A = np.vstack([base, normalize(loo, centre, scale)]).T
+    coefficients = descend(A, z, rng=np.random.default_rng(SEED)).coefficients
+    total, magnitude = float(coefficients.sum()), float(np.abs(coefficients).sum())
+    alone = total <= max(LEAST_SUM, LEAST_SHARE * magnitude)
+    values: FloatArray = np.append(np.zeros(len(base)), 1.0) if alone else coefficients / total
+    with np.errstate(over="ignore"):
+        losses = np.square(A - z[:, None]).mean(axis=0)
+    dropped: BoolArray = np.full(len(base), alone)
+    return Weights(values, losses, ranking.misranked_counts(base, loo, y), dropped, np.ones(len(base)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Regression:
+    """A trained linear regression: ``coefficients (p,)``, the intercept, and the epochs that it took."""
+
+    coefficients: FloatArray
+    intercept: float
+    epochs: int
+
+
+def descend(A: FloatArray, z: FloatArray, *, rng: np.random.Generator | None) -> Regression:
+    """Regress ``z (n,)`` on the columns of ``A (n, p)``, visiting the rows in random order, or as they are for None.
+
+    With the rows as they are this is scikit-learn's ``SGDRegressor`` with ``shuffle=False`` and the constants above.
+    """
+    n, p = A.shape
+    eta0 = first_step(A)
+    model = Regression(np.zeros(p), 0.0, 0)
+    if eta0 == 0.0:
+        return model
+    best, idle = np.inf, 0
+    with single_threaded():
+        while model.epochs < EPOCHS and idle < PATIENCE:
+            order = np.arange(n) if rng is None else rng.permutation(n)
+            model, loss = _epoch(model, A[order], z[order], eta0)
+            idle = idle + 1 if loss > best - TOLERANCE else 0
+            best = min(best, loss)
+    return model
+
+
+def first_step(A: FloatArray) -> float:
+    """Return eta0: 0.01, or less when that is needed for no step ever to enlarge the distance to a solution.
+
+    A step multiplies the error by I - eta a a^T with a including the intercept's 1, which enlarges nothing as long as
+    eta |a|^2 <= 2. Predictions of a hundred past runs can be too long for 0.01. Where |a|^2 overflows the step is 0.
+    """
+    with np.errstate(over="ignore"):
+        longest = float(np.square(A).sum(axis=1).max()) + 1.0
+    return min(FIRST_STEP, 2.0 / longest)
+
+
+def _epoch(model: Regression, A: FloatArray, z: FloatArray, eta0: float) -> tuple[Regression, float]:
+    """Visit every row of A once; return the model and the mean over the rows of the loss before the row's step."""
+    coefficients, intercept, loss = model.coefficients, model.intercept, 0.0
+    done = model.epochs * len(z)
+    for start in range(0, len(z), BLOCK):
+        rows, wanted = A[start : start + BLOCK], z[start : start + BLOCK]
+        t = np.arange(1, len(wanted) + 1, dtype=np.float64) + (done + start)
+        eta: FloatArray = eta0 * t**-POWER
+        residuals, steps, shrunk = _block(rows, wanted - intercept, coefficients, eta)
+        coefficients = shrunk[-1] * (coefficients - (steps / shrunk) @ rows)
+        intercept -= float(steps.sum())
+        loss += 0.5 * float(residuals @ residuals)
+    return Regression(coefficients, intercept, model.epochs + 1), loss / len(z)
+
+
+def _block(
+    rows: FloatArray, wanted: FloatArray, coefficients: FloatArray, eta: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return residuals r, steps eta r, and shrinkage s, all (m,), of m steps in a row.
+
+    With s_j = prod_{i <= j} (1 - 1e-4 eta_i), unrolling the steps gives c_j = s_j (c_0 - sum_{i <= j} eta_i r_i a_i /
+    s_i) and b_j = b_0 - sum_{i <= j} eta_i r_i, hence
+
+        r_j + sum_{i < j} (s_{j-1} / s_i a_j.a_i + 1) eta_i r_i = s_{j-1} a_j.c_0 + b_0 - z_j.
+    """
+    kept = 1.0 - PENALTY * eta
+    shrunk = np.asarray(np.cumprod(kept), dtype=np.float64)
+    before = shrunk / kept
+    system = rows @ rows.T
+    system *= before[:, None] / shrunk
+    system += 1.0
+    system *= eta
+    system.flat[:: len(eta) + 1] = 1.0
+    residuals = solve_lower(system, before * (rows @ coefficients) - wanted)
+    return residuals, eta * residuals, shrunk
+
+
+def _checked(base: ArrayLike, loo: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Check predictions and observations; of a constant y the leave-one-out predictions are known exactly."""
+    y = as_finite("y", y, shape=(None,))
+    base = as_finite("base", base, shape=(None, y.size))
+    loo = as_shape("loo", loo, shape=(y.size,))
+    if y.size < 2:
+        return base, loo, y
+    loo = as_finite("loo", loo, shape=(y.size,))
+    return base, y if y.min() == y.max() else loo, y

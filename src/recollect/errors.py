@@ -8,6 +8,7 @@
      ├── InputError       (ValueError)    an argument has a value that makes no sense
      ├── InputTypeError   (TypeError)     an argument has the wrong type
      ├── ExhaustedError   (LookupError)   every candidate has been suggested already
+     ├── MissingExtraError (ImportError)  an optional library that a method needs is not installed
      └── NumericalError   (ArithmeticError)  a matrix could not be factorised even with jitter
 
     RecollectWarning      (UserWarning)
@@ -39,6 +40,10 @@ class InputTypeError(RecollectError, TypeError):
 
 class ExhaustedError(RecollectError, LookupError):
     """Every candidate has been suggested already."""
+
+
+class MissingExtraError(RecollectError, ImportError):
+    """An optional library that a method needs is not installed."""
 
 
 class NumericalError(RecollectError, ArithmeticError):

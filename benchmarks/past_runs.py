@@ -6,13 +6,18 @@ observations are timed, and those at 5, 10 and 20, because close to the horizon 
 are medians of the time that passed and of the processor's work, which other programs do not lengthen, and how many past
 runs had a weight on average (``members``).
 
+Part ``methods``: the same two settings for every method of the catalog, at 45 to 49 observations, and the longest ask
+of the run, in which what can be learned from past runs once is learned (the Gaussian processes of the past runs come
+from the cache after the first method that needs them). ``mtgp`` gets as many of the past runs as it takes, ``kl``
+refuses the conditional space.
+
 Part ``growth``: 10, 100, 1000, 10000 past runs of 50 observations in five dimensions. A start is ``Optimizer(...)`` up
 to its first suggestion: with an empty cache of fits, which uses all cores, and with a full one. More than
 ``--real-fits`` past runs are not fitted: their cache is filled with the hyperparameters of the first ten. The
 observations before 18 and from 21 to 46 are told from a ``gp`` run of the same task; timed are the asks at 18 to 20 and
 47 to 49. Peak memory is that of the process so far, with the past runs as Python objects.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/past_runs.py [--parts finite xgboost growth] [--sizes 10 100]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/past_runs.py [--parts finite xgboost methods growth] [--sizes 10 100]
 """
 
 from __future__ import annotations
@@ -96,11 +101,15 @@ def timed_ask(optimizer: recollect.Optimizer) -> tuple[Config, Measured]:
     return config, (wall, work, members(optimizer))
 
 
-def time_loop(space: recollect.Space, candidates: list[Config] | None, seed: int) -> dict[int, Measured]:
+def time_loop(
+    space: recollect.Space, candidates: list[Config] | None, seed: int, *, method: str = METHOD
+) -> dict[int, Measured]:
     """All asks of one run, by number of observations."""
     rng = np.random.default_rng(seed)
     past, target = draw_past(space, PAST, candidates, rng), draw_task(space, rng)
-    optimizer = recollect.Optimizer(space, past, METHOD, horizon=HORIZON, seed=seed, candidates=candidates)
+    if method == "mtgp":
+        past = past[: recollect.method(method).joint.most // OBSERVATIONS]
+    optimizer = recollect.Optimizer(space, past, method, horizon=HORIZON, seed=seed, candidates=candidates)
     measured = {}
     for n in range(HORIZON):
         config, measured[n] = timed_ask(optimizer)
@@ -120,6 +129,28 @@ def report_loop(title: str, space: recollect.Space, candidates: list[Config] | N
     for group, numbers in GROUPS.items():
         wall, work, taking_part = summary([entry for n in numbers for entry in measured[n]])
         print(f"{group:>12} {1000 * wall:7.1f} ms {1000 * work:7.1f} ms {taking_part:9.1f}", flush=True)
+
+
+def report_methods(names: Sequence[str], seeds: int) -> None:
+    finite, mixed = cube(6), recollect.compile_space(xgboost_space())
+    candidates = sample(finite, CANDIDATES, np.random.default_rng(0))
+    print(f"\nask() at 45-49 observations with {PAST} past runs of {OBSERVATIONS} observations, {seeds} seeds")
+    print(f"{'':<12} {CANDIDATES} candidates in 6-d           XGBoost, 10-d conditional")
+    print(f"{'method':<12} {'time':>10} {'work':>10} {'longest':>10} {'time':>10} {'work':>10} {'longest':>10}")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["RECOLLECT_CACHE"] = folder
+        for name in names:
+            cells = ""
+            for space, limited in ((finite, candidates), (mixed, None)):
+                try:
+                    runs = [time_loop(space, limited, seed, method=name) for seed in range(seeds)]
+                except recollect.InputError:
+                    cells += f"{'refused':>11}"
+                    continue
+                wall, work, _ = summary([run[n] for run in runs for n in GROUPS["45-49"]])
+                longest = statistics.median(max(run[n][0] for n in range(HORIZON)) for run in runs)
+                cells += f"{1000 * wall:8.1f} ms{1000 * work:8.1f} ms{longest:9.2f} s"
+            print(f"{name:<12}{cells}", flush=True)
 
 
 def summary(asks: Sequence[Measured]) -> tuple[float, float, float]:
@@ -205,9 +236,10 @@ def peak() -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = ("finite", "xgboost", "growth")
+    parts = ("finite", "xgboost", "methods", "growth")
     parser.add_argument("--parts", nargs="+", default=parts, choices=parts)
-    parser.add_argument("--seeds", type=int, default=5, help="repetitions of the parts finite and xgboost")
+    parser.add_argument("--seeds", type=int, default=5, help="repetitions of all parts but growth")
+    parser.add_argument("--methods", nargs="+", default=recollect.methods(), help="for the part methods")
     parser.add_argument("--sizes", nargs="+", type=int, default=[10, 100, 1000, 10_000], help="for the part growth")
     parser.add_argument("--real-fits", type=int, default=100, help="largest number of past runs that is really fitted")
     options = parser.parse_args()
@@ -217,6 +249,8 @@ def main() -> None:
         report_loop(f"{CANDIDATES} candidates in 6-d", space, candidates, options.seeds)
     if "xgboost" in options.parts:
         report_loop("XGBoost, 10-d conditional", recollect.compile_space(xgboost_space()), None, options.seeds)
+    if "methods" in options.parts:
+        report_methods(options.methods, options.seeds)
     if "growth" in options.parts:
         report_growth(options.sizes, options.real_fits)
 

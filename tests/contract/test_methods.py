@@ -16,13 +16,18 @@ import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 
-from recollect import FAILED, ExhaustedError, Method, Optimizer, Run, method, methods
+from recollect import FAILED, ExhaustedError, InputError, Method, Optimizer, Run, method, methods
 from recollect.acquisition.local import LocalSearch
+from recollect.neural.ablr import AdaptiveRegression
+from recollect.neural.copula_prior import CopulaPrior, Training
 from recollect.optimizer.method import TargetModel
 from recollect.transfer.sources import SourceFit
 
 Config = dict[str, Any]
-ABLATIONS = ("rgpe-nei+95+s100", "rgpe-taf+copula", "rgpe-mogp+none", "tstr-taf+wd+rho0.1", "smfo+copula")
+ABLATIONS = (
+    "rgpe-nei+95+s100", "rgpe-taf+copula", "rgpe-mogp+none", "tstr-taf+wd+rho0.1", "smfo+copula", "gp-box+slack",
+    "ablr+copula",
+)  # fmt: skip
 EVERY = pytest.mark.parametrize("name", [*methods(), *ABLATIONS])
 FLAT = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
 GRID = [{"a": a / 7, "b": b / 4} for a, b in itertools.product(range(8), range(5))]
@@ -32,7 +37,10 @@ RNG = np.random.default_rng(3)
 def quick(name: str) -> Method:
     few = TargetModel(restarts=1, warm_restarts=0)
     search = LocalSearch(screen=100, starts=4, rounds=4)
-    return replace(method(name), target=few, sources=SourceFit(restarts=1), search=search)
+    made = replace(method(name), target=few, sources=SourceFit(restarts=1), search=search)
+    if name.startswith("ablr"):
+        return replace(made, joint=AdaptiveRegression(hidden=(4,), cold_evaluations=20, warm_evaluations=5))
+    return replace(made, joint=CopulaPrior(Training(hidden=(4,), steps=30))) if name == "gcp-prior" else made
 
 
 def bowl(config: Config, shift: float = 0.0) -> float:
@@ -45,6 +53,7 @@ def past_run(task: str, size: int, value: Callable[[Config], Any]) -> Run:
 
 
 FIVE = [past_run(f"task {k}", 12, lambda c, k=k: 10**k * bowl(c, 0.1 * k)) for k in range(5)]
+FIFTY = [past_run(f"task {k}", 7, lambda c, k=k: (1 + k) * bowl(c, 0.004 * k)) for k in range(50)]
 LONG = past_run("long", 30, lambda c: bowl(c, 0.05))
 ODD = [
     past_run("two", 2, bowl),
@@ -91,9 +100,9 @@ def test_candidates_are_used_up_without_repetition_even_when_some_fail(name: str
 
 
 @EVERY
-@pytest.mark.parametrize("count", [0, 1, 5])
+@pytest.mark.parametrize("count", [0, 1, 50])
 def test_any_number_of_past_runs_will_do(name: str, count: int) -> None:
-    optimizer = Optimizer(FLAT, FIVE[:count], quick(name), horizon=15, candidates=GRID)
+    optimizer = Optimizer(FLAT, FIFTY[:count], quick(name), horizon=15, candidates=GRID)
     trials = 13 if count == 0 else 7
     assert distinct(drive(optimizer, bowl, trials)) == trials
     told = optimizer.explain()
@@ -137,16 +146,20 @@ def conditional_value(config: Config) -> float:
 
 
 @EVERY
-def test_conditional_spaces_are_tuned_and_their_structure_is_kept(name: str) -> None:
+def test_conditional_spaces_are_tuned_for_fifty_trials_and_their_structure_is_kept(name: str) -> None:
     space = conditional()
     space.seed(1)
     runs = []
     for task in "pqr":
         configs = [dict(config) for config in space.sample_configuration(8)]
         runs.append(Run(task, configs, [conditional_value(config) for config in configs]))
-    optimizer = Optimizer(space, runs, quick(name), horizon=12)
-    asked = drive(optimizer, conditional_value, 7)
-    assert distinct(asked) == 7
+    if name == "kl":
+        with pytest.raises(InputError, match="floats and integers without conditions; 'kernel' is categorical"):
+            Optimizer(space, runs, quick(name))
+        return
+    optimizer = Optimizer(space, runs, quick(name), horizon=50)
+    asked = drive(optimizer, conditional_value, 50)
+    assert distinct(asked) == 50
     assert all(("gamma" in c) == (c["kernel"] == "rbf") and ("degree" in c) == (c["kernel"] == "poly") for c in asked)
 
 

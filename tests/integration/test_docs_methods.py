@@ -12,7 +12,7 @@ import pytest
 
 import recollect
 from recollect.optimizer.catalog import _SUFFIXES
-from recollect.transfer.weighting import RankingWeighting, TwoStageWeighting
+from recollect.transfer.weighting import DivergenceWeighting, RankingWeighting, StackingWeighting, TwoStageWeighting
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "methods.md").read_text()
@@ -25,6 +25,7 @@ def table(head: str) -> list[list[str]]:
     return [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in lines]
 
 
+MODELLING = ("wac", "kl", "ablr", "gcp-prior", "mtgp", "tstr", "rgpe")
 SUFFIXES = {row[0].removeprefix("+"): row[1].split() for row in table("suffix")}
 
 
@@ -38,25 +39,34 @@ def test_the_overview_shows_design_weighting_and_scaling_of_the_catalog(name: st
     method = recollect.method(name)
     _, design, weighting, acquisition, scaling = next(row for row in table("name") if row[0] == name)
     points = "all" if method.design.points is None else str(method.design.points)
-    assert design == f"{method.design.kind.replace('-', ' ').replace('latin', 'Latin')}, {points}"
-    kinds = {RankingWeighting: "ranking", TwoStageWeighting: "two-stage", type(None): "-"}
-    assert weighting == kinds[type(method.weighting)]
+    where = ", in the box" if method.box is not None else ""
+    assert design == f"{method.design.kind.replace('-', ' ').replace('latin', 'Latin')}, {points}{where}"
+    kinds = {
+        RankingWeighting: "ranking",
+        TwoStageWeighting: "two-stage",
+        StackingWeighting: "stacking",
+        DivergenceWeighting: "divergence",
+        type(None): "-" if method.joint is None else "joint",
+    }
+    assert weighting.partition(":")[0] == kinds[type(method.weighting)]
     assert (acquisition == "-") == (method.acquisition is None)
-    assert scaling == (method.scaling if method.transfers else "-")
+    assert scaling == (method.scaling if method.models_past or method.alone == "copula" else "-")
 
 
 def test_the_overview_lists_the_catalog_in_its_order() -> None:
     assert tuple(row[0] for row in table("name")) == recollect.methods()
 
 
-@pytest.mark.parametrize("name", [name for name in recollect.methods() if recollect.method(name).weighting])
-def test_entries_state_the_defaults_of_their_weighting(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in recollect.methods() if name.startswith(MODELLING)])
+def test_entries_state_the_defaults(name: str) -> None:
     method, entry = recollect.method(name), " ".join(ENTRIES[name].split())
     if isinstance(method.weighting, RankingWeighting):
         assert f"{method.weighting.samples} resamples, dropping;" in entry
         assert method.weighting.dilution == "probabilistic"
-    else:
-        assert isinstance(method.weighting, TwoStageWeighting)
+    elif isinstance(method.weighting, DivergenceWeighting):
+        assert f"`eta = {method.weighting.eta:g}`" in entry
+        assert f"{method.weighting.draws} functions are drawn" in entry
+    elif isinstance(method.weighting, TwoStageWeighting):
         assert f"`rho = {method.weighting.rho:g}`" in entry
         assert re.search("(no|without) dropping", entry)
         assert method.weighting.dilution == "none"
@@ -76,7 +86,7 @@ def test_suffixes_are_accepted_by_the_methods_named_and_refused_by_all_others(na
     if any(fnmatch(name, pattern) for pattern in SUFFIXES[suffix]):
         base = recollect.method(name)
         variant = dataclasses.replace(recollect.method(f"{name}+{suffix}"), name=name)
-        assert (variant == base) == (suffix == base.scaling)
+        assert (variant == base) == (suffix in (base.scaling, "eta10"))
     else:
         with pytest.raises(recollect.InputError, match="no variant"):
             recollect.method(f"{name}+{suffix}")
@@ -92,10 +102,13 @@ def test_every_file_named_exists() -> None:
 
 
 def test_the_example_runs() -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)
     names: dict[str, object] = {}
-    exec(code, names)
+    blocks = re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)
+    for code in blocks:
+        exec(code, names)
     assert names["mine"] == recollect.method(names["mine"])  # type: ignore[arg-type]
+    shown = [line.partition("#") for line in blocks[1].splitlines() if line.startswith("rho_from")]
+    assert [float(comment.split(":")[0]) for _, _, comment in shown] == [eval(call, names) for call, _, _ in shown]
 
 
 def test_the_numbers_of_the_worst_case_are_those_of_the_bound() -> None:

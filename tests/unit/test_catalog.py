@@ -15,7 +15,13 @@ from recollect.acquisition.mixture import MixtureImprovement, TransferImprovemen
 from recollect.acquisition.noisy import ClosedFormNoisyImprovement, NoisyImprovement
 from recollect.optimizer.method import Design
 from recollect.surrogate.prior import PAPER_PRIOR, TARGET_PRIOR
-from recollect.transfer.weighting import PercentileWeighting, RankingWeighting, TwoStageWeighting
+from recollect.transfer.weighting import (
+    DivergenceWeighting,
+    PercentileWeighting,
+    RankingWeighting,
+    StackingWeighting,
+    TwoStageWeighting,
+)
 
 RGPE = RankingWeighting(samples=1000, dilution="probabilistic")
 TSTR = TwoStageWeighting(dilution="none")
@@ -23,8 +29,16 @@ LHS, ALL = Design("latin-hypercube", 10), Design("portfolio", None)
 ONE, TWO = Design("portfolio", 1), Design("portfolio", 2)
 TABLE: dict[str, tuple[Any, ...]] = {  # spec section 4: weighting, scaling, design, acquisition
     "random": (None, None, Design("latin-hypercube", 1), None),
+    "random-box": (None, None, Design("latin-hypercube", 1), None),
     "gp": (None, None, LHS, ExpectedImprovement()),
+    "gp-box": (None, None, LHS, ExpectedImprovement()),
+    "gcp": (None, "copula", LHS, ExpectedImprovement()),
     "smfo": (None, "meanvar", ALL, None),
+    "wac": (StackingWeighting(), "meanvar", TWO, ExpectedImprovement("stacked")),
+    "kl": (DivergenceWeighting(eta=10.0, draws=100), "meanvar", TWO, ExpectedImprovement("target")),
+    "ablr": (None, "meanvar", TWO, ExpectedImprovement()),
+    "gcp-prior": (None, "copula", TWO, ExpectedImprovement()),
+    "mtgp": (None, "meanvar", TWO, ExpectedImprovement()),
     "tstr-ei": (TSTR, "meanvar", TWO, ExpectedImprovement("target")),
     "tstr-taf": (TSTR, "unscaled", ONE, TransferImprovement()),
     "rgpe-mean": (RGPE, "meanvar", TWO, ExpectedImprovement("target")),
@@ -39,7 +53,7 @@ TWO_STAGE = [name for name in TABLE if name.startswith("tstr")]
 
 
 def test_the_names_of_the_paper_are_there_each_once() -> None:
-    assert set(TABLE) <= set(methods())
+    assert set(TABLE) == set(methods())
     assert len(set(methods())) == len(methods())
 
 
@@ -53,10 +67,12 @@ def test_defaults_are_those_of_the_papers_tables(name: str) -> None:
     assert entry.acquisition == acquisition
     if scaling is not None:
         assert entry.scaling == scaling
-    assert entry.transfers == (name not in ("random", "gp"))
+    assert entry.transfers == (name not in ("random", "gp", "gcp"))
+    assert (entry.box is not None) == name.endswith("-box")
+    assert (entry.joint is not None) == (name in ("ablr", "gcp-prior", "mtgp"))
     assert entry.sources.prior == PAPER_PRIOR
     assert dataclasses.replace(entry.target.prior, lengthscale_gamma=None) == PAPER_PRIOR
-    assert entry.alone == "tail"
+    assert entry.alone == ("copula" if name.startswith("gcp") else "tail")
     assert entry.sources.restarts == entry.target.restarts == 10
     assert entry.summary
     assert entry.paper
@@ -135,7 +151,7 @@ def test_the_name_of_a_variant_is_the_name_that_was_asked_for() -> None:
 
 @pytest.mark.parametrize("name", ["", "gpp", "GP", "rgpe", "rgpe-taf ", "+none", "rgpe_taf"])
 def test_an_unknown_name_is_refused_with_the_names_there_are(name: str) -> None:
-    with pytest.raises(InputError, match=r"no method is called .*; there are: random, gp, "):
+    with pytest.raises(InputError, match=r"no method is called .*; there are: random, random-box, gp, "):
         method(name)
 
 

@@ -116,6 +116,17 @@ def test_a_past_run_that_was_left_out_says_so() -> None:
     assert "left out" in line
 
 
+@pytest.mark.parametrize(
+    ("method", "state"), [("gp", "left out"), ("random", "left out"), ("gp-box", "used"), ("mtgp", "used")]
+)
+def test_past_runs_without_weights_are_used_or_left_out(method: str, state: str) -> None:
+    shown = tuned(method, 4).explain()
+    assert {entry.used for entry in shown.past} == {state == "used"}
+    assert {entry.weight for entry in shown.past} == {None}
+    lines = [line for line in str(shown).splitlines() if line.startswith(PAST[0].task)]
+    assert [state in line for line in lines] == [True]
+
+
 def test_failures_are_counted() -> None:
     optimizer = tuned("rgpe-taf", 3)
     optimizer.tell(optimizer.ask(), FAILED)

@@ -8,6 +8,8 @@ Ablations are the same entries with suffixes, which may be combined::
     +s100 ... +s100000            rgpe-*: number of bootstrap resamples
     +wd                           tstr-*: with dropping
     +rho0.1                       tstr-*: bandwidth
+    +eta10                        kl: how much divergence is forgiven
+    +slack                        *-box: a box that may leave out outlying optima
     +wide                         all that transfer: length-scale bounds up to e^4 for the past runs' models
     +paper                        all with a model: the new task's model as in the paper, without a density for its
                                   length scales and, where no past run takes part, without compressing bad values
@@ -31,16 +33,56 @@ from recollect.errors import InputError
 from recollect.optimizer.method import Design, Method
 from recollect.surrogate.prior import PAPER_PRIOR
 from recollect.surrogate.scaling import Scaling
+from recollect.transfer.box import BoxRule
 from recollect.transfer.dilution import Dilution
-from recollect.transfer.weighting import PercentileWeighting, RankingWeighting, TwoStageWeighting
+from recollect.transfer.multitask import MultiTask
+from recollect.transfer.networks import NeuralModel
+from recollect.transfer.weighting import (
+    DivergenceWeighting,
+    PercentileWeighting,
+    RankingWeighting,
+    StackingWeighting,
+    TwoStageWeighting,
+)
 
 ONE, TWO = Design("portfolio", 1), Design("portfolio", 2)
 RGPE, TSTR = RankingWeighting(), TwoStageWeighting()
 
 CATALOG: tuple[Method, ...] = (
     Method("random", "uniform random search, without repetition on finite sets", "5.2, Random", Design(points=1)),
+    Method(
+        "random-box", "uniform random search where past optima lie", "5.2, Random+Box", Design(points=1), box=BoxRule(),
+    ),
     Method("gp", "plain Bayesian optimization: one Gaussian process", "5.2, GP", acquisition=ExpectedImprovement()),
+    Method(
+        "gp-box", "plain Bayesian optimization where past optima lie", "5.2, GP(Box)",
+        acquisition=ExpectedImprovement(), box=BoxRule(),
+    ),
+    Method(
+        "gcp", "plain Bayesian optimization on ranks made normal", "5.2, GCP",
+        acquisition=ExpectedImprovement(), scaling="copula", alone="copula",
+    ),
     Method("smfo", "portfolio of past configurations, no feedback", "5.2, SMFO", Design("portfolio", None)),
+    Method(
+        "wac", "stacking weights: regression on all models", "5.2, WAC",
+        TWO, ExpectedImprovement("stacked"), StackingWeighting(),
+    ),
+    Method(
+        "kl", "weights by divergence of the believed optima", "5.2, KL weighting",
+        TWO, ExpectedImprovement("target"), DivergenceWeighting(),
+    ),
+    Method(
+        "ablr", "Bayesian linear regression on a shared network", "5.2, ABLR",
+        TWO, ExpectedImprovement(), joint=NeuralModel("ablr"),
+    ),
+    Method(
+        "gcp-prior", "copula process around a network's prediction", "5.2, GCP+Prior",
+        TWO, ExpectedImprovement(), joint=NeuralModel("gcp-prior"), scaling="copula", alone="copula",
+    ),
+    Method(
+        "mtgp", "one Gaussian process over all tasks", "appendix B, scaling study",
+        TWO, ExpectedImprovement(), joint=MultiTask(),
+    ),
     Method(
         "tstr-ei", "two-stage weights, ensemble mean, target variance", "3.1, TST-R(EI)",
         TWO, ExpectedImprovement("target"), TSTR,
@@ -90,6 +132,11 @@ def method(name: str | Method) -> Method:
         if entry.name == base:
             _refuse_contradictions(str(name), suffixes)
             return replace(reduce(_ablation, suffixes, entry), name=str(name))
+    if re.fullmatch(r"random-\d+x", str(name)):
+        raise InputError(
+            f"{name!r} is not run but computed from a longer run of random search: recollect.bench.statistics."
+            "random_multiple"
+        )
     raise InputError(f"no method is called {name!r}; there are: {', '.join(methods())}")
 
 
@@ -109,7 +156,7 @@ def _ablation(entry: Method, suffix: str) -> Method:
 
 def _scaled(entry: Method, found: re.Match[str]) -> Method:
     scaling = cast(Scaling, found[0])
-    if not entry.transfers:
+    if not entry.models_past:
         raise InputError(f"method {entry.name!r} does not combine tasks, so it has no variant +{scaling}")
     design = entry.design if entry.design.points is None else (ONE if scaling == "unscaled" else TWO)
     return replace(entry, scaling=scaling, design=design)
@@ -148,18 +195,31 @@ def _bandwidth(entry: Method, found: re.Match[str]) -> Method:
     return replace(entry, weighting=replace(_two_stage(entry, found[0]), rho=float(found[1])))
 
 
+def _forgiveness(entry: Method, found: re.Match[str]) -> Method:
+    if not isinstance(entry.weighting, DivergenceWeighting):
+        raise InputError(f"method {entry.name!r} has no divergence weights, so it has no variant +{found[0]}")
+    return replace(entry, weighting=replace(entry.weighting, eta=float(found[1])))
+
+
+def _slack(entry: Method, found: re.Match[str]) -> Method:
+    if entry.box is None:
+        raise InputError(f"method {entry.name!r} has no box, so it has no variant +{found[0]}")
+    return replace(entry, box=replace(entry.box, slack=True))
+
+
 def _wide(entry: Method, found: re.Match[str]) -> Method:
-    if not entry.transfers:
-        raise InputError(f"method {entry.name!r} does not look at past runs, so it has no variant +{found[0]}")
+    if not entry.models_past:
+        raise InputError(f"method {entry.name!r} does not model past runs, so it has no variant +{found[0]}")
     prior = entry.sources.prior
     wide = replace(prior, lengthscale_bounds=(prior.lengthscale_bounds[0], math.exp(4.0)))
     return replace(entry, sources=replace(entry.sources, prior=wide))
 
 
 def _as_in_paper(entry: Method, found: re.Match[str]) -> Method:
-    if entry.acquisition is None:
-        raise InputError(f"method {entry.name!r} has no model, so it has no variant +{found[0]}")
-    return replace(entry, target=replace(entry.target, prior=PAPER_PRIOR), alone="meanvar")
+    if entry.acquisition is None or entry.joint is not None:
+        raise InputError(f"method {entry.name!r} has no model of its own task, so it has no variant +{found[0]}")
+    alone: Scaling = "meanvar" if entry.alone == "tail" else entry.alone
+    return replace(entry, target=replace(entry.target, prior=PAPER_PRIOR), alone=alone)
 
 
 _SUFFIXES: tuple[tuple[str, Callable[[Method, re.Match[str]], Method]], ...] = (
@@ -168,6 +228,8 @@ _SUFFIXES: tuple[tuple[str, Callable[[Method, re.Match[str]], Method]], ...] = (
     (r"s([1-9]\d*)", _samples),
     (r"wd", _dropping),
     (r"rho(\d*\.?\d+)", _bandwidth),
+    (r"eta(\d*\.?\d+)", _forgiveness),
+    (r"slack", _slack),
     (r"wide", _wide),
     (r"paper", _as_in_paper),
 )

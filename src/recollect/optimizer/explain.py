@@ -5,7 +5,7 @@ The weights shown are the weights that were used: they are read from the very be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from recollect.optimizer.belief import Belief
 from recollect.optimizer.method import Method
 from recollect.optimizer.past import PastRun
 from recollect.optimizer.suggest import Suggestion
+
+STATES = ("kept", "dropped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,8 @@ def explain(
     best = run.best
     mean, std = _in_user_units(run, belief, last)
     target, influences = _influences(past, belief, last, trials=len(run.succeeded))
+    if not method.transfers:
+        influences = tuple(replace(entry, used=False) for entry in influences)
     return Explanation(
         method=method.name,
         trials=len(run),
@@ -143,7 +147,7 @@ def _table(entries: tuple[Influence, ...]) -> list[str]:
     head = ("past run", "observations", "weight", "misranked", "p(drop)", "", "share")
     rows = [head]
     for entry in entries:
-        state = "left out" if not entry.used else "dropped" if entry.dropped else "kept"
+        state = "left out" if not entry.used else "used" if entry.weight is None else STATES[bool(entry.dropped)]
         rows.append((
             entry.task[:40], str(entry.observations), _shown(entry.weight), _shown(entry.misranked, "d"),
             _shown(entry.drop_probability), state, _shown(entry.share),

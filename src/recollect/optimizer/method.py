@@ -14,6 +14,7 @@ from recollect.acquisition.local import LocalSearch
 from recollect.errors import InputError
 from recollect.surrogate.prior import TARGET_PRIOR, Prior
 from recollect.surrogate.scaling import Scaling
+from recollect.transfer.box import BoxRule
 from recollect.transfer.joint import JointModel
 from recollect.transfer.sources import SourceFit
 from recollect.transfer.weighting import Weighting
@@ -56,8 +57,8 @@ class Method:
 
     ``scaling`` brings the values of different tasks together; ``alone`` is used when there is no past run to combine.
     Without an acquisition function the design is followed to its end and then the space is sampled uniformly. Past runs
-    take part through a weighting (an ensemble) or through ``joint`` (one model of all tasks), not both; without either
-    they are not looked at, except by the design.
+    take part through a weighting (an ensemble) or through ``joint`` (one model of all tasks), not both; through the
+    design, if it is a portfolio; and through ``box``, which limits the search to where past optima lie.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Method:
     acquisition: Acquisition | None = None
     weighting: Weighting | None = None
     joint: JointModel | None = None
+    box: BoxRule | None = None
     scaling: Scaling = "meanvar"
     alone: Scaling = "tail"
     target: TargetModel = field(default_factory=TargetModel)
@@ -79,6 +81,11 @@ class Method:
             raise InputError(f"method {self.name!r}: past runs are weighted or modelled jointly, not both")
 
     @property
+    def models_past(self) -> bool:
+        """Whether the method predicts with models of past runs."""
+        return self.weighting is not None or self.joint is not None or self.design.kind == "portfolio"
+
+    @property
     def transfers(self) -> bool:
         """Whether the method looks at past runs at all."""
-        return self.weighting is not None or self.joint is not None or self.design.kind == "portfolio"
+        return self.models_past or self.box is not None

@@ -18,20 +18,17 @@ from recollect.errors import ExhaustedError, FailedTrialWarning, InputError, Inp
 from recollect.history.run import Config, Direction, Run, State, Trial, as_number
 from recollect.numerics.arrays import BoolArray, FloatArray
 from recollect.numerics.threads import single_threaded
+from recollect.optimizer.arena import TOO_FAR, make_arena
 from recollect.optimizer.belief import Belief, believe
 from recollect.optimizer.catalog import method as method_named
 from recollect.optimizer.design import design_size, draw_design, learned_design
 from recollect.optimizer.explain import Explanation, explain
 from recollect.optimizer.frame import Frame, make_frame
 from recollect.optimizer.method import WITHOUT_PAST, Method
-from recollect.optimizer.past import PastRun, gather
+from recollect.optimizer.past import PastRun, check_usable, gather
 from recollect.optimizer.suggest import Choice, Suggestion, row_key, settle, suggest_at_random, suggest_by_model
-from recollect.space.sampling import enumerate_space, unique_rows
 from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.transfer.weights import as_count
-
-ENUMERABLE = 10_000
-"""Spaces with at most this many configurations are searched exhaustively."""
 
 DESIGN, BELIEF, SUGGEST, LEARN = range(4)
 """Purposes of the random streams."""
@@ -66,20 +63,20 @@ class Optimizer:
         all: the influence of past runs fades until then. ``candidates`` limits suggestions to a finite list. ``run``
         continues an earlier run of this task. ``seed=None`` takes fresh entropy.
         """
-        self._space = compile_space(space)
+        given = compile_space(space)
         self._method = method_named(method)
         self._horizon = as_count("horizon", horizon, least=1)
         self._entropy = np.random.SeedSequence(None if seed is None else as_count("seed", seed, least=0)).entropy
-        self._run = Run(space=self._space, direction=direction)
-        self._past = gather(past, self._space, direction, self._method)
+        self._run = Run(space=given, direction=direction)
+        self._past = gather(past, given, direction, self._method)
+        check_usable(self._method, given, self._past)
+        arena = make_arena(given, self._method, self._past, candidates=candidates, horizon=self._horizon)
+        self._arena, self._space = arena, arena.space
+        self._open: BoolArray = np.ones(len(arena.where), dtype=bool)
         self._frame: Frame | None = None  # made at the first ask
         self._pending: dict[bytes, _Pending] = {}
         self._rows: list[FloatArray] = []
         self._taken: set[bytes] = set()
-        self._own: list[Config] | None = None
-        self._grid = self._finite_set(candidates)
-        self._where = {} if self._grid is None else {row_key(x): g for g, x in enumerate(self._grid)}
-        self._open: BoolArray = np.ones(len(self._where), dtype=bool)
         self._design: FloatArray | None = None
         self._spare: FloatArray | None = None
         self._belief: Belief | None = None
@@ -90,8 +87,8 @@ class Optimizer:
 
     @property
     def space(self) -> Space:
-        """The compiled search space."""
-        return self._space
+        """The search space given, compiled."""
+        return self._arena.given
 
     @property
     def method(self) -> Method:
@@ -128,7 +125,7 @@ class Optimizer:
             with single_threaded():
                 return self._ask_one()
         count = as_count("count", count, least=1)
-        if self._grid is not None and count > self._open.sum():
+        if self._arena.rows is not None and count > self._open.sum():
             raise self._exhausted(count)
         with single_threaded():
             return [self._ask_one() for _ in range(count)]
@@ -143,13 +140,15 @@ class Optimizer:
             raise InputTypeError(f"tell: the configuration must be a dict, got {type(config).__name__}")
         if value is None:
             raise InputTypeError("tell: expected a number or recollect.FAILED, got None")
-        x = self._space.encode([config])[0]
+        x = self._arena.place(config)
         trial = Trial.of(config, value, where="tell")
         if not trial.ok and value is not State.FAILED:
             message = f"the value {as_number(value, 'tell')} is not finite: the trial is counted as failed"
             warnings.warn(message, FailedTrialWarning, stacklevel=2)
         asked = self._pending.pop(row_key(x), None)
-        notes = trial.notes if asked is None else asked.notes + trial.notes
+        notes = (() if asked is None else asked.notes) + trial.notes
+        if np.isnan(x).all():
+            notes = (*notes, TOO_FAR)
         self._record(x, replace(trial, seconds=seconds, notes=notes))
 
     def explain(self) -> Explanation:
@@ -157,11 +156,11 @@ class Optimizer:
         return explain(self._method, self._run, self._past, belief=self._belief, last=self._last)
 
     def _ask_one(self) -> Config:
-        if self._grid is not None and not self._open.any():
+        if self._arena.rows is not None and not self._open.any():
             raise self._exhausted(1)
         suggestion = self._choose()
         key = row_key(suggestion.x)
-        config = self._as_config(suggestion.x, key)
+        config = self._arena.config(suggestion.x, key)
         self._take(key)
         self._pending[key] = _Pending(suggestion.x, config, suggestion.notes)
         self._last = suggestion
@@ -173,12 +172,11 @@ class Optimizer:
         if planned is not None:
             return planned
         rng = self._stream(SUGGEST, index)
-        free = None if self._grid is None else self._grid[self._open]
-        choice = Choice(self._space, frozenset(self._taken), free, self._failed())
+        choice = Choice(self._space, frozenset(self._taken), self._arena.free(self._open), self._failed())
         acquisition = self._method.acquisition
         if acquisition is None:
             return suggest_at_random(choice, "uniform random search", rng)
-        if not any(trial.ok for trial in self._run.trials):
+        if not self._known().any():
             return suggest_at_random(choice, "drawn at random: no trial has succeeded yet", rng)
         try:
             belief = self._believe()
@@ -197,7 +195,7 @@ class Optimizer:
         if self._design is None:
             self._design = self._draw_design(size)
         size = min(size, len(self._design))
-        if index >= size and any(trial.ok for trial in self._run.trials):
+        if index >= size and self._known().any():
             return None
         learned = self._method.design.kind == "portfolio" and sources is not None
         if index >= size and not learned:
@@ -211,13 +209,13 @@ class Optimizer:
             return None
         if self._spare is None:
             rng = self._stream(DESIGN, 1)
-            self._spare = draw_design(self._method, self._space, self._grid, size=WITHOUT_PAST, rng=rng)
+            self._spare = draw_design(self._method, self._space, self._candidates(), size=WITHOUT_PAST, rng=rng)
         return self._first_free(self._spare, "most past runs order the results worse than a coin: exploring")
 
     def _first_free(self, rows: FloatArray, reason: str) -> Suggestion | None:
         """Return the first row that is not taken; ``{}`` in the reason becomes its number."""
         for number, x in enumerate(rows, start=1):
-            point = settle(self._space, x) if self._grid is None else x
+            point = settle(self._space, x) if self._arena.rows is None else x
             if row_key(point) not in self._taken:
                 return Suggestion(point, reason.format(number))
         return None
@@ -227,9 +225,9 @@ class Optimizer:
         rng = self._stream(DESIGN)
         sources = self._learn().sources
         if self._method.design.kind != "portfolio" or sources is None:
-            return draw_design(self._method, self._space, self._grid, size=size, rng=rng)
+            return draw_design(self._method, self._space, self._candidates(), size=size, rng=rng)
         longer = max(size, WITHOUT_PAST)
-        return learned_design(self._method, self._space, self._grid, sources=sources, size=longer, rng=rng)
+        return learned_design(self._method, self._space, self._candidates(), sources=sources, size=longer, rng=rng)
 
     def _learn(self) -> Frame:
         if self._frame is None:
@@ -239,12 +237,23 @@ class Optimizer:
 
     def _believe(self) -> Belief:
         if self._belief is None or self._stale:
-            ok = np.array([trial.ok for trial in self._run.trials], dtype=bool)
             rng = self._stream(BELIEF, len(self._run))
-            X = np.array(self._rows)[ok]
-            self._belief = believe(self._method, self._learn(), X, self._run.y, before=self._belief, rng=rng)
+            known = self._known()
+            X, y = np.array(self._rows)[known], self._run.y[known[self._succeeded()]]
+            self._belief = believe(self._method, self._learn(), X, y, before=self._belief, rng=rng)
             self._stale = False
         return self._belief
+
+    def _succeeded(self) -> BoolArray:
+        return np.array([trial.ok for trial in self._run.trials], dtype=bool)
+
+    def _known(self) -> BoolArray:
+        """Which trials (t,) a model can use: those that succeeded and lie in the space searched, or close to it."""
+        placed = np.array([not np.isnan(x).all() for x in self._rows], dtype=bool)
+        return np.asarray(self._succeeded() & placed)
+
+    def _candidates(self) -> FloatArray | None:
+        return self._arena.free(np.ones_like(self._open))
 
     def _waiting(self) -> FloatArray:
         return np.array([entry.x for entry in self._pending.values()]).reshape(-1, len(self._space.names))
@@ -261,36 +270,19 @@ class Optimizer:
 
     def _take(self, key: bytes) -> None:
         self._taken.add(key)
-        if key in self._where:
-            self._open[self._where[key]] = False
+        if key in self._arena.where:
+            self._open[self._arena.where[key]] = False
 
     def _resume(self, run: Run) -> None:
         if run.direction != self._run.direction:
             raise InputError(f"the run to resume is to {run.direction}, this optimizer is to {self._run.direction}")
-        self._run = Run(run.task, space=self._space, direction=run.direction)
-        for x, trial in zip(self._space.encode(run.configs), run.trials, strict=True):
-            self._record(x, trial)
-
-    def _finite_set(self, candidates: Iterable[Mapping[str, Any]] | None) -> FloatArray | None:
-        """Return all points that may be suggested, when they are finitely many and few enough to score them all."""
-        if candidates is None:
-            return enumerate_space(self._space, ENUMERABLE)
-        listed = list(candidates)
-        if not listed:
-            raise InputError("candidates must hold at least one configuration, got an empty list")
-        grid = self._space.encode(listed)
-        first = unique_rows(grid)
-        self._own = [dict(listed[g]) for g in first]
-        return grid[first]
-
-    def _as_config(self, x: FloatArray, key: bytes) -> Config:
-        """Return the configuration the user sees: a candidate in the very form in which it was given."""
-        if self._own is not None:
-            return self._own[self._where[key]]
-        return self._space.decode(x[None, :])[0]
+        self._run = Run(run.task, space=self._arena.given, direction=run.direction)
+        self._arena.given.encode(run.configs)  # all are checked before any is taken
+        for trial in run.trials:
+            self._record(self._arena.place(trial.config), trial)
 
     def _exhausted(self, count: int) -> ExhaustedError:
-        kind = "candidates" if self._own is not None else "configurations of the search space"
+        kind = "candidates" if self._arena.own is not None else "configurations of the search space"
         left = int(self._open.sum())
         return ExhaustedError(f"asked for {count} more, but {left} of the {len(self._open)} {kind} are left")
 

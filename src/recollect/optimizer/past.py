@@ -21,7 +21,9 @@ from recollect.surrogate.kernels import KernelShape
 from recollect.surrogate.scaling import transform
 from recollect.transfer.cache import FitCache
 from recollect.transfer.fitting import fit_sources
+from recollect.transfer.kl import refuse_unless_continuous
 from recollect.transfer.sources import SourceData, Sources
+from recollect.transfer.weighting import DivergenceWeighting
 
 LEAST = 2
 """A past run with fewer usable observations has no ranking to teach."""
@@ -78,7 +80,7 @@ def _one(run: Run, space: Space, method: Method) -> PastRun:
 def fit_past(past: tuple[PastRun, ...], space: Space, method: Method) -> Sources | None:
     """Fit the runs that are used, or take their fits from the cache; None when there are none."""
     data = [entry.data for entry in past if entry.data is not None]
-    if not data or not method.transfers:
+    if not data or not method.models_past:
         return None
     shape = KernelShape(np.asarray(space.categorical), space.conditional)
     bar = _Bar()
@@ -88,6 +90,17 @@ def fit_past(past: tuple[PastRun, ...], space: Space, method: Method) -> Sources
         )
     finally:
         bar.close()
+
+
+def check_usable(method: Method, space: Space, past: tuple[PastRun, ...]) -> None:
+    """Refuse a method that cannot work in this space, with these past runs or with this installation."""
+    data = [entry.data for entry in past if entry.data is not None]
+    if data and method.joint is not None:
+        method.joint.check(data)
+    if data and isinstance(method.weighting, DivergenceWeighting):
+        # A constant has a column of its own, but nothing varies along it.
+        varying = space.categorical & space.varying
+        refuse_unless_continuous(varying, space.names, conditional=space.conditional)
 
 
 class _Bar:

@@ -17,10 +17,15 @@ from recollect.numerics.arrays import FloatArray
 from recollect.numerics.linalg import cholesky
 from recollect.numerics.quasirandom import sobol_normals
 from recollect.surrogate.gp import GP, make_gp
+from recollect.surrogate.kernels import Hyperparameters, KernelShape
+from recollect.surrogate.scaling import standardize
 from recollect.transfer.dilution import Dilution, check_dilution
+from recollect.transfer.kl import kl_weights
+from recollect.transfer.minimizers import sample_minimizers
 from recollect.transfer.rgpe import LEAST_OBSERVATIONS, percentile_weights, rgpe_weights
 from recollect.transfer.sources import Sources
 from recollect.transfer.tst import tst_weights
+from recollect.transfer.wac import stacking_weights
 from recollect.transfer.weights import Weights, as_count
 
 
@@ -136,6 +141,71 @@ class _PercentileWeigher:
         base = np.stack([_draws(mean, C, self.samples, rng) for mean, C in zip(F, spreads, strict=True)])
         folds = np.stack([_draws(*_fold(target, k), self.samples, rng) for k in range(n)])
         return percentile_weights(base, folds, target.y)
+
+
+@dataclass(frozen=True, slots=True)
+class StackingWeighting:
+    """WAC: coefficients of a linear regression of the observations on what the models predict."""
+
+    @property
+    def guarded(self) -> bool:
+        """Whether misleading models are dropped; none is, it may get a negative weight."""
+        return False
+
+    def prepare(self, sources: Sources, rng: np.random.Generator) -> Self:  # noqa: ARG002 (interface)
+        """Return itself: there is nothing to compute."""
+        return self
+
+    def weigh(self, target: GP, F: FloatArray, *, horizon: int, rng: np.random.Generator) -> Weights:  # noqa: ARG002
+        """Weigh by stacking, with the target's leave-one-out predictions."""
+        return stacking_weights(F, target.loo()[0], target.y)
+
+
+@dataclass(frozen=True, slots=True)
+class DivergenceWeighting:
+    """KL: how far each past run's minimizer, as it believes, is from the target's; ``draws`` of it for each model."""
+
+    eta: float = 10.0
+    draws: int = 100
+
+    def __post_init__(self) -> None:
+        """Check the settings before anything is tuned with them."""
+        if not 0.0 < self.eta < np.inf:
+            raise InputError(f"eta must be a finite number above 0, got {self.eta}")
+        as_count("draws", self.draws, least=2)
+
+    @property
+    def guarded(self) -> bool:
+        """Whether misleading models are dropped; none is."""
+        return False
+
+    def prepare(self, sources: Sources, rng: np.random.Generator) -> Weigher:
+        """Sample the past runs' minimizers, once."""
+        samples = []
+        for i, own_rng in enumerate(rng.spawn(len(sources))):
+            data = sources.data(i)
+            z, hyper = standardize(data.y)[0], sources.hyper(i)
+            samples.append(self.sample(data.X, z, shape=sources.shape, hyper=hyper, rng=own_rng))
+        return _DivergenceWeigher(self, np.stack(samples))
+
+    def sample(
+        self, X: FloatArray, z: FloatArray, *, shape: KernelShape, hyper: Hyperparameters, rng: np.random.Generator
+    ) -> FloatArray:
+        """Sample minimizers (draws, d') over the numerical columns; the others are constants, or were refused."""
+        columns = ~shape.categorical
+        numerical = Hyperparameters(hyper.amplitude, hyper.lengthscales[columns], hyper.noise)
+        return sample_minimizers(X[:, columns], z, hyper=numerical, count=self.draws, rng=rng)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _DivergenceWeigher:
+    settings: DivergenceWeighting
+    base_samples: FloatArray
+
+    def weigh(self, target: GP, F: FloatArray, *, horizon: int, rng: np.random.Generator) -> Weights:  # noqa: ARG002
+        """Sample the target's minimizer and weigh by divergence."""
+        own = self.settings.sample(target.X, target.z, shape=target.shape, hyper=target.hyper, rng=rng)
+        return kl_weights(self.base_samples, own, eta=self.settings.eta)
 
 
 def _fold(target: GP, left_out: int) -> tuple[FloatArray, FloatArray]:

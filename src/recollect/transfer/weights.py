@@ -64,7 +64,7 @@ class Weights:
         return cls(equal, unknown, unknown, np.zeros(past, dtype=np.bool_), np.ones(past))
 
     def without(self, some: BoolArray) -> Self:
-        """Drop some base models (k,); the others keep their proportions, or the target gets all if none has a weight."""
+        """Drop some base models (k,); the others keep their proportions. If none has a weight the target gets all."""
         values = np.where(np.append(some, False), 0.0, self.values)
         total = values.sum()
         values = values / total if total > 0 else np.append(np.zeros(len(some)), 1.0)

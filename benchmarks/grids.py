@@ -25,6 +25,7 @@ GRIDS = ("svm_grid", "adaboost_grid")
 HORIZON = 50
 MULTIPLES = (2, 4)  # of random search, computed from its one long run as far as the grid has points
 WITHOUT_PAST = ("random", "gp", "gcp")
+FEW = {"mtgp": 4}  # past runs, drawn at random, for methods that would refuse all of them
 Cell = tuple[str, str, str, int]  # grid, method, task, seed
 FIELDS = ("grid", "method", "task", "seed", "seconds", "picks")
 
@@ -83,6 +84,8 @@ def draw_past(done: dict[Cell, list[int]], cell: Cell) -> dict[str, list[int]]:
         return {}
     others = sorted({key[2] for key in done if key[0] == grid and key[1] == "gp"} - {task})
     rng = np.random.default_rng([seed, *task.encode()])
+    if (few := FEW.get(method.split("+")[0])) is not None:
+        others = sorted(np.random.default_rng([seed, few, *task.encode()]).choice(others, few, replace=False).tolist())
     past = {}
     for other in others:
         seeds = sorted(key[3] for key in done if key[:3] == (grid, "gp", other))

@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 
 from recollect.numerics.arrays import BoolArray, FloatArray, IntArray
-from recollect.surrogate.kernels import LARGEST_EXPONENT, KernelShape, filled, same_activity
+from recollect.surrogate.kernels import KernelShape
+from recollect.surrogate.pairs import PairKernel
 from recollect.surrogate.prior import Prior
 
 SPREAD = 0.5  # standard deviation of the entries of W before seeing data
@@ -85,24 +86,15 @@ class MultiTaskObjective:
         self._lapack: Any = lapack
         self._z, self._task, self._prior = z, task, prior
         n, t = z.size, int(task.max()) + 1
-        row, column = np.tril_indices(n, -1)
-        same = same_activity(X, X, shape)
-        if same is not None:
-            row, column = row[same[row, column]], column[same[row, column]]
-        columns = np.ascontiguousarray(filled(X, shape).T)
-        differences = np.array([x[row] - x[column] for x in columns]).reshape(shape.d, row.size)
-        self.free: BoolArray = np.asarray(differences.any(axis=1))
-        kind = shape.categorical[self.free]
-        self._is_numerical, self._is_categorical = np.flatnonzero(~kind), np.flatnonzero(kind)
-        self._numerical = np.square(differences[self.free & ~shape.categorical])
-        self._categorical = (differences[self.free & shape.categorical] != 0.0).astype(np.float64)
-        self.layout = Layout(kind.size, t, rank)
-        self._row, self._column = row, column
+        self._pairs = PairKernel(X, shape)
+        row, column = self._pairs.row, self._pairs.column
+        self.free: BoolArray = self._pairs.free
+        self.layout = Layout(int(self.free.sum()), t, rank)
         self._block = task[row] * t + task[column]  # place of the pair's tasks in B
         self._matrix = np.zeros((n, n))
         self._entries = self._matrix.reshape(-1)
         self._where = row * n + column  # lower triangle of a C-ordered matrix
-        self._t, self._k, self._w, self._b = (np.empty(row.size) for _ in range(4))
+        self._b = np.empty(row.size)
 
     def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Value and gradient at ``theta``."""
@@ -143,40 +135,20 @@ class MultiTaskObjective:
         return total, (length_slopes, -distance / SPREAD, own_slopes, noise_slopes)
 
     def _fill_matrix(self, precision: FloatArray, B: FloatArray, noise: FloatArray) -> None:
-        """A into ``_matrix``; per pair B_ij into ``_b``, k into ``_k`` and (5/3) (1 + t) exp(-t - h/2) into ``_w``."""
-        t, k, w, b = self._t, self._k, self._w, self._b
-        np.matmul(5.0 * precision[self._is_numerical], self._numerical, out=t)
-        np.multiply(t, 1.0 / 3.0, out=k)
-        np.sqrt(t, out=t)
-        np.add(t, 1.0, out=w)
-        k += w  # 1 + t + t^2/3
-        if self._is_categorical.size:
-            t += (0.5 * precision[self._is_categorical]) @ self._categorical
-        np.minimum(t, LARGEST_EXPONENT, out=t)
-        np.negative(t, out=t)
-        np.exp(t, out=t)
-        k *= t
-        t *= 5.0 / 3.0
-        w *= t
-        B.reshape(-1).take(self._block, out=b, mode="clip")
-        np.multiply(b, k, out=t)
+        """A into ``_matrix``, and B_ij of each pair into ``_b``."""
+        self._pairs.fill(1.0, precision)
+        B.reshape(-1).take(self._block, out=self._b, mode="clip")
         if self._where.size < self._z.size * (self._z.size - 1) // 2:
             self._entries.fill(0.0)  # a factorisation that failed may leave anything between the blocks
-        self._entries[self._where] = t
+        self._entries[self._where] = self._b * self._pairs.k
         self._entries[:: self._z.size + 1] = (B.diagonal() + noise)[self._task]
 
     def _pair_slopes(self, alpha: FloatArray, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
         """d LML / d ln l, and Q without the diagonal of G; pairs count twice, which cancels the factor 1/2."""
-        by_length, t = np.empty(precision.size), self.layout.t
-        G = alpha.take(self._row)
-        G *= alpha.take(self._column)
+        t = self.layout.t
+        G = alpha.take(self._pairs.row)
+        G *= alpha.take(self._pairs.column)
         G -= self._entries.take(self._where)  # A^-1, in the place of A
-        self._k *= G
-        halves = np.bincount(self._block, self._k, minlength=t * t).reshape(t, t)
+        halves = np.bincount(self._block, G * self._pairs.k, minlength=t * t).reshape(t, t)
         G *= self._b
-        self._w *= G
-        by_length[self._is_numerical] = self._numerical @ self._w
-        if self._is_categorical.size:
-            self._k *= self._b
-            by_length[self._is_categorical] = self._categorical @ self._k
-        return by_length * precision, np.asarray(0.5 * (halves + halves.T), dtype=np.float64)
+        return self._pairs.slopes(G, precision), np.asarray(0.5 * (halves + halves.T), dtype=np.float64)

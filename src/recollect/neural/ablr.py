@@ -118,7 +118,7 @@ class AdaptiveRegression:
 
     hidden: tuple[int, ...] = (50, 50, 50)
     cold_evaluations: int = 500
-    warm_evaluations: int = 20
+    warm_evaluations: int = 15
     rebuilds: int = 10
 
     def __post_init__(self) -> None:

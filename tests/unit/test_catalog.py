@@ -120,7 +120,9 @@ def test_paper_takes_the_new_tasks_model_back_to_the_papers(name: str) -> None:
     entry = method(f"{name}+paper")
     assert entry.target.prior == PAPER_PRIOR
     assert entry.alone == "meanvar"
-    assert dataclasses.replace(entry, name=name, target=method(name).target, alone="tail") == method(name)
+    assert not entry.cautious
+    back = dataclasses.replace(entry, name=name, target=method(name).target, alone="tail", cautious=True)
+    assert back == method(name)
 
 
 @pytest.mark.parametrize("name", ["random", "smfo"])

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+import recollect
 from recollect import FAILED, InputError, InputTypeError, Method, Optimizer, RecollectWarning, Run, methods
-from recollect.optimizer.belief import misleading
+from recollect.optimizer.belief import _with_caution, misleading
 from recollect.transfer.ensemble import Ensemble
 from recollect.transfer.rgpe import rgpe_weights
+from recollect.transfer.weights import Weights
 
 Config = dict[str, Any]
 FLAT = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
@@ -311,4 +313,28 @@ def test_when_most_past_runs_mislead_none_is_used_by_methods_that_drop_at_all(na
     assert belief.misled is protected
     assert belief.weights.misranked[:-1].tolist() == [90.0, 50.0, 2.0]  # of 90 pairs
     assert (belief.weights.dropped[:2].all() and not belief.weights.keep_probability[:2].any()) == protected
-    assert belief.weights.keep_probability[2] > 0.5
+    assert belief.weights.keep_probability[2] > 0.3
+
+
+def weights_of(values: list[float], misranked: list[float]) -> Weights:
+    unknown = np.full(len(values), np.nan)
+    k = len(values) - 1
+    return Weights(np.array(values), unknown, np.array(misranked), np.zeros(k, dtype=bool), np.full(k, 0.8))
+
+
+@pytest.mark.parametrize(
+    ("name", "share"),
+    [("rgpe-taf", 0.4), ("rgpe-mogp", 0.4), ("rgpe-mean", 0.0), ("rgpe-taf+none", 0.0), ("rgpe-taf+paper", 0.0)],
+)
+def test_where_members_add_up_the_target_decides_alone_with_the_probability_of_ranking_best(
+    name: str, share: float
+) -> None:
+    y = np.arange(6.0)
+    given = weights_of([0.5, 0.1, 0.4], [2.0, 4.0, 3.0])
+    drawn = [
+        _with_caution(recollect.method(name), given, y, rng=np.random.default_rng(seed))[0] for seed in range(1000)
+    ]
+    assert np.mean([weights.target == 1.0 for weights in drawn]) == pytest.approx(share, abs=0.05)
+    for weights in drawn:
+        assert weights.values.tolist() in ([0.5, 0.1, 0.4], [0.0, 0.0, 1.0])
+        np.testing.assert_allclose(weights.keep_probability, 0.8 * (1.0 - share))

@@ -43,6 +43,10 @@ class Prepared:
 class Acquisition(Protocol):
     """A rule that turns an ensemble into a score."""
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether the value is a sum over members, each in its own units."""
+
     def prepare(self, ensemble: Ensemble, rng: np.random.Generator) -> Prepared:
         """Compute all that does not depend on the candidate."""
 
@@ -56,6 +60,11 @@ class ExpectedImprovement:
     """
 
     variance: VarianceRule = "weighted"
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the value is a sum over members; no, it is that of one posterior."""
+        return False
 
     def prepare(self, ensemble: Ensemble, rng: np.random.Generator) -> Prepared:  # noqa: ARG002 (interface)
         """Fix the incumbent: the lowest ensemble mean over the visited points."""

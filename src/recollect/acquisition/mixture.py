@@ -25,6 +25,11 @@ from recollect.transfer.ensemble import Ensemble
 class TransferImprovement:
     """TAF: expected improvement of the target, predicted improvement of the past runs."""
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether the value is a sum over members, each in its own units."""
+        return True
+
     def prepare(self, ensemble: Ensemble, rng: np.random.Generator) -> Prepared:  # noqa: ARG002 (interface)
         """Fix the incumbents of all members."""
         lowest = ensemble.means_visited()[:-1].min(axis=1)
@@ -39,6 +44,11 @@ class TransferImprovement:
 @dataclass(frozen=True, slots=True)
 class MixtureImprovement:
     """MoGP: expected improvement of every member, by re-interpolated posteriors for the past runs."""
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the value is a sum over members, each in its own units."""
+        return True
 
     def prepare(self, ensemble: Ensemble, rng: np.random.Generator) -> Prepared:  # noqa: ARG002 (interface)
         """Fix the incumbents of all members and factorize their re-interpolated posteriors."""

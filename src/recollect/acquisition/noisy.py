@@ -40,6 +40,11 @@ class NoisyImprovement:
         if self.draws < 1:
             raise InputError(f"noisy expected improvement needs at least 1 draw, got {self.draws}")
 
+    @property
+    def adds_up(self) -> bool:
+        """Whether the value is a sum over members; no, it is that of one posterior."""
+        return False
+
     def prepare(self, ensemble: Ensemble, rng: np.random.Generator) -> Prepared:
         """Draw the values at the visited points."""
         if ensemble.alone:
@@ -65,6 +70,11 @@ class NoisyImprovement:
 @dataclass(frozen=True, slots=True)
 class ClosedFormNoisyImprovement:
     """EI over the uncertain value at one fixed point: the visited one with the lowest ensemble mean."""
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether the value is a sum over members; no, it is that of one posterior."""
+        return False
 
     def prepare(self, ensemble: Ensemble, rng: np.random.Generator) -> Prepared:
         """Choose the incumbent point."""

@@ -7,8 +7,11 @@ predictions at all points but the new ones.
 Past runs are combined with a model on the method's scale. When none of them has a weight left there is nothing to
 combine, and the model is fitted on the scale of plain Bayesian optimization: left alone, every method is `gp`.
 
-When most past runs order the observations worse than a coin, those that do are dropped, whatever their luck in the
-draw, provided that the weighting drops misleading runs at all.
+Where the weighting drops misleading runs at all, two more cautions apply. When most past runs order the observations
+worse than a coin, those that do are dropped, whatever their luck in the draw. And where the acquisition function adds
+up what the members say in their own units, the target decides alone with the probability that it ranks best, which is
+its weight: its expected improvement shrinks from trial to trial, while a past run's promise never does, so that even a
+past run with a tiny weight would outvote it.
 
 Notation: ``X (n, d)`` evaluated points, ``y (n,)`` their values, lower is better; ``F (k, n)`` the past runs' means
 at X.
@@ -84,7 +87,7 @@ def believe(
         start = None if before is None else before.target
         target = frame.learned.fit(X, _scaled(y, method.scaling), start=start, rng=rng)
         return Belief(target, None, Weights.uniform(0), np.empty((0, len(X))), y, method.scaling, {})
-    fit_rng, weight_rng, lone_rng = rng.spawn(3)
+    fit_rng, weight_rng, lone_rng, caution_rng = rng.spawn(4)
     earlier = {} if before is None else before.fits
 
     def fit(scaling: Scaling, own_rng: np.random.Generator) -> GP:
@@ -99,14 +102,26 @@ def believe(
     fits = {**earlier, method.scaling: target}
     F = _predictions(frame.sources, X, before)
     weights = frame.weigher.weigh(target, F, horizon=frame.horizon, rng=weight_rng)
-    wrong = misleading(weights, y)
-    misled = method.weighting.guarded and bool(np.mean(wrong) > 0.5)
-    if misled:
-        weights = weights.without(wrong)
+    weights, misled = _with_caution(method, weights, y, rng=caution_rng)
     if len(weights.active) > 0 or method.alone == method.scaling:
         return Belief(target, frame.sources, weights, F, y, method.scaling, fits, misled)
     lone = fit(method.alone, lone_rng)
     return Belief(lone, frame.sources, weights, F, y, method.alone, {**fits, method.alone: lone}, misled)
+
+
+def _with_caution(
+    method: Method, weights: Weights, y: FloatArray, *, rng: np.random.Generator
+) -> tuple[Weights, bool]:
+    """Drop past runs as described above; return also whether most of them mislead."""
+    if not method.cautious or method.weighting is None or not method.weighting.guarded:
+        return weights, False
+    wrong = misleading(weights, y)
+    misled = bool(np.mean(wrong) > 0.5)
+    if misled:
+        weights = weights.without(wrong)
+    if method.acquisition is not None and method.acquisition.adds_up:
+        weights = weights.all_dropped_with(weights.target, rng)
+    return weights, misled
 
 
 def misleading(weights: Weights, y: FloatArray) -> BoolArray:

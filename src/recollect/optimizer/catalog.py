@@ -11,8 +11,9 @@ Ablations are the same entries with suffixes, which may be combined::
     +eta10                        kl: how much divergence is forgiven
     +slack                        *-box: a box that may leave out outlying optima
     +wide                         all that transfer: length-scale bounds up to e^4 for the past runs' models
-    +paper                        all with a model: the new task's model as in the paper, without a density for its
-                                  length scales and, where no past run takes part, without compressing bad values
+    +paper                        all with a model: as in the paper. The new task's model has no density for its length
+                                  scales and, where no past run takes part, bad values are not compressed; no caution
+                                  beyond the weighting's own
 
 Each line is one question, which may be answered once: ``+none+95`` or ``+copula+unscaled`` is refused.
 """
@@ -219,7 +220,7 @@ def _as_in_paper(entry: Method, found: re.Match[str]) -> Method:
     if entry.acquisition is None or entry.joint is not None:
         raise InputError(f"method {entry.name!r} has no model of its own task, so it has no variant +{found[0]}")
     alone: Scaling = "meanvar" if entry.alone == "tail" else entry.alone
-    return replace(entry, target=replace(entry.target, prior=PAPER_PRIOR), alone=alone)
+    return replace(entry, target=replace(entry.target, prior=PAPER_PRIOR), alone=alone, cautious=False)
 
 
 _SUFFIXES: tuple[tuple[str, Callable[[Method, re.Match[str]], Method]], ...] = (

@@ -56,6 +56,7 @@ class Method:
     """One way to choose the next configuration.
 
     ``scaling`` brings the values of different tasks together; ``alone`` is used when there is no past run to combine.
+    ``cautious`` protects more against past runs that mislead than the weighting does (see `belief`).
     Without an acquisition function the design is followed to its end and then the space is sampled uniformly. Past runs
     take part through a weighting (an ensemble) or through ``joint`` (one model of all tasks), not both; through the
     design, if it is a portfolio; and through ``box``, which limits the search to where past optima lie.
@@ -71,6 +72,7 @@ class Method:
     box: BoxRule | None = None
     scaling: Scaling = "meanvar"
     alone: Scaling = "tail"
+    cautious: bool = True
     target: TargetModel = field(default_factory=TargetModel)
     sources: SourceFit = field(default_factory=SourceFit)
     search: LocalSearch = field(default_factory=LocalSearch)

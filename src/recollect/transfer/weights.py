@@ -71,6 +71,13 @@ class Weights:
         keep = np.where(some, 0.0, self.keep_probability)
         return replace(self, values=values, dropped=self.dropped | some, keep_probability=keep)
 
+    def all_dropped_with(self, chance: float, rng: np.random.Generator) -> Self:
+        """Drop all base models that are left, or none, by one draw."""
+        if len(self.active) == 0:
+            return self
+        drawn = self.without(np.full(len(self.dropped), rng.random() < chance))
+        return replace(drawn, keep_probability=(1.0 - chance) * self.keep_probability)
+
     @property
     def target(self) -> float:
         """Weight of the target model; exactly 1.0 when all base models were dropped."""

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from recollect import transfer
+    from recollect import bench, transfer
     from recollect.errors import (
         ConfigError,
         ExhaustedError,
@@ -55,7 +55,7 @@ _HOME = {
     "Space": "space.space",
     "compile_space": "space.space",
 }
-_MODULES = ("transfer",)
+_MODULES = ("bench", "transfer")
 
 __all__ = [
     "FAILED",
@@ -78,6 +78,7 @@ __all__ = [
     "State",
     "Trial",
     "__version__",
+    "bench",
     "compile_space",
     "method",
     "methods",

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from recollect import __version__
+from recollect.cli import bench
 from recollect.errors import RecollectError
 
 app = typer.Typer(
@@ -20,6 +21,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.add_typer(bench.app)
 
 
 def _show_version(wanted: bool) -> None:

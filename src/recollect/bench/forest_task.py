@@ -1,0 +1,202 @@
+"""Measurements at scattered points turned into tasks that can be evaluated anywhere: one forest a task (spec 5.3).
+
+Forests are built in parallel and kept as npz files in the folder ``forests`` of the user's caches, named by a hash of
+everything they depend on but the version of scikit-learn: a forest once built stays the same benchmark. What cannot be
+written is kept in memory, and a damaged file is built again; both with a ``RecollectWarning``. Errors are
+
+    round(exp(prediction) - 1e-10, 6 decimals),
+
+and best and worst are bounds that need not be attained: the mean over the trees of the smallest and largest leaf.
+
+Notation: X (n, d) encoded points, y (n,) errors of one task.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from recollect.bench.forest import Forest, load_forest, save_forest
+from recollect.bench.problem import About, Benchmark, Task
+from recollect.bench.tune_forest import PAPER, SHIFT, TuneSettings, forest_features, only_active, tune_forest
+from recollect.errors import InputError, RecollectWarning
+from recollect.numerics.arrays import FloatArray
+from recollect.space.space import Space
+from recollect.transfer.cache import cache_folder
+
+VERSION = 1  # part of the hash: to be raised when the same data are to give another forest
+DECIMALS = 6  # the resolution of the published tables
+
+Data = Mapping[str, tuple[FloatArray, FloatArray]]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """How forests are made: ``progress(done, total)`` counts those that were not stored; ``folder`` keeps them."""
+
+    settings: TuneSettings = PAPER
+    progress: Progress | None = None
+    folder: Path | None = None
+
+    def place(self) -> Path:
+        """Return the folder of stored forests; the user's unless another was named."""
+        return cache_folder() / "forests" if self.folder is None else self.folder
+
+
+USUAL = Build()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Job:
+    """One forest to build: everything it depends on, and where it shall go."""
+
+    task: str
+    space: Space
+    X: FloatArray
+    y: FloatArray
+    settings: TuneSettings
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Unstored:
+    """A forest that could not be written, and why."""
+
+    forest: Forest
+    spearman: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forests:
+    """The forests of all tasks, stored or, where that failed, in memory."""
+
+    space: Space
+    jobs: Mapping[str, _Job]
+    unstored: dict[Path, _Unstored]
+
+    def tuned(self, task: str) -> tuple[Forest, float]:
+        """Return a task's forest, and its cross-validated rank correlation."""
+        job = self.jobs[task]
+        if job.path not in self.unstored:
+            try:
+                return _loaded(job.path)
+            except InputError as error:
+                _warn(f"{error}; the forest of task {task!r} is built again")
+            built = _build(job)
+            if built is None:
+                return _loaded(job.path)
+            self.unstored[job.path] = built
+        kept = self.unstored[job.path]
+        return kept.forest, kept.spearman
+
+    def task(self, name: str) -> Task:
+        """Return the task that a forest stands for."""
+        forest = self.tuned(name)[0]
+        space = self.space
+
+        def evaluate_many(X: FloatArray) -> FloatArray:
+            points = only_active(space, np.asarray(X, dtype=np.float64))
+            return to_error(forest.predict(forest_features(space, points)))
+
+        def evaluate(config: Mapping[str, Any]) -> float:
+            return float(to_error(forest.predict(forest_features(space, space.encode([config]))))[0])
+
+        best, worst = to_error(np.array(forest.bounds()))
+        return Task(name, evaluate, evaluate_many, float(best), float(worst))
+
+
+def to_error(prediction: FloatArray) -> FloatArray:
+    """Turn what a forest predicts, ln(error + 1e-10), into errors as the published tables print them."""
+    return np.asarray(np.round(np.exp(prediction) - SHIFT, DECIMALS) + 0.0)
+
+
+def forest_benchmark(
+    name: str, space: Space, data: Data, about: About, *, jobs: int = 1, build: Build = USUAL
+) -> Benchmark:
+    """Return a benchmark whose tasks are forests, fitted on encoded points and errors; ``jobs`` processes build them.
+
+    All forests are built before it returns; each is loaded when its task is first asked for.
+    """
+    if not data:
+        raise InputError(f"benchmark {name!r} needs at least one task, got none")
+    forests = build_forests(space, data, jobs=jobs, build=build)
+    return Benchmark(name, space, tuple(data), None, replace(about, kind="forest", exact=False), forests.task)
+
+
+def build_forests(space: Space, data: Data, *, jobs: int = 1, build: Build = USUAL) -> Forests:
+    """Return the forests of all tasks; what is stored already is not built again."""
+    if jobs < 1:
+        raise InputError(f"build_forests: expected jobs >= 1, got {jobs}")
+    folder = build.place()
+    made = {task: _job(task, space, points, build.settings, folder) for task, points in data.items()}
+    missing = {job.path: job for job in made.values() if not job.path.exists()}  # copies of one table are one forest
+    unstored: dict[Path, _Unstored] = {}
+    for done, (path, built) in enumerate(_results(missing, jobs), start=1):
+        if built is not None:
+            if not unstored:
+                _warn(f"{built.reason}; forests are kept in memory only")
+            unstored[path] = built
+        if build.progress is not None:
+            build.progress(done, len(missing))
+    return Forests(space, made, unstored)
+
+
+def _job(task: str, space: Space, points: tuple[FloatArray, FloatArray], settings: TuneSettings, folder: Path) -> _Job:
+    X, y = (np.asarray(values, dtype=np.float64) for values in points)
+    choices = np.where(space.categorical, space.sizes, 0)  # with the kind of each column, what the features depend on
+    head = (VERSION, settings, X.shape, y.shape, choices.tolist(), space.varying.tolist(), space.condition_texts)
+    digest = hashlib.sha256(repr(head).encode())
+    digest.update((np.where(np.isnan(X), np.nan, X) + 0.0).astype("<f8").tobytes())
+    digest.update((y + 0.0).astype("<f8").tobytes())
+    return _Job(task, space, X, y, settings, folder / f"{digest.hexdigest()[:40]}.npz")
+
+
+def _results(missing: Mapping[Path, _Job], jobs: int) -> Iterator[tuple[Path, _Unstored | None]]:
+    """Build what is missing, as it is finished; the longest are begun first."""
+    ordered = sorted(missing.values(), key=lambda job: -job.y.size)
+    workers = 1 if multiprocessing.parent_process() is not None else min(jobs, len(ordered))
+    if workers <= 1:
+        yield from ((job.path, _build(job)) for job in ordered)
+        return
+    joblib = import_module("joblib")
+    parallel = joblib.Parallel(n_jobs=workers, return_as="generator_unordered")
+    yield from parallel(joblib.delayed(_named_build)(job) for job in ordered)
+
+
+def _named_build(job: _Job) -> tuple[Path, _Unstored | None]:
+    return job.path, _build(job)
+
+
+def _build(job: _Job) -> _Unstored | None:
+    """Tune and fit a forest and store it; return it only if it could not be stored."""
+    try:
+        tuned = tune_forest(job.space, job.X, job.y, settings=job.settings)
+    except InputError as error:
+        raise InputError(f"task {job.task!r}: {error}") from error
+    try:
+        job.path.parent.mkdir(parents=True, exist_ok=True)
+        save_forest(tuned.forest, job.path, numbers={"spearman": tuned.spearman})
+    except OSError as error:
+        return _Unstored(tuned.forest, tuned.spearman, f"cannot write {job.path}: {error}")
+    return None
+
+
+def _loaded(path: Path) -> tuple[Forest, float]:
+    forest, numbers = load_forest(path)
+    if "spearman" not in numbers:
+        raise InputError(f"{path}: expected a forest with its rank correlation, which is missing")
+    return forest, numbers["spearman"]
+
+
+def _warn(reason: str) -> None:
+    warnings.warn(f"stored forests: {reason}", RecollectWarning, stacklevel=3)

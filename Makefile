@@ -25,7 +25,7 @@ check: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/architecture
 
 test: check
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 bench: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/run_all.py

@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from recollect.numerics.arrays import BoolArray, FloatArray
 from recollect.optimizer.frame import Frame
-from recollect.optimizer.method import Method
+from recollect.optimizer.method import Method, TargetModel
 from recollect.space.space import Space
 from recollect.surrogate.fit import FitSettings, fit_gp
 from recollect.surrogate.gp import GP
@@ -90,15 +90,18 @@ def believe(
     fit_rng, weight_rng, lone_rng, caution_rng = rng.spawn(4)
     earlier = {} if before is None else before.fits
 
-    def fit(scaling: Scaling, own_rng: np.random.Generator) -> GP:
+    def fit(scaling: Scaling, own_rng: np.random.Generator, *, settings: TargetModel = method.target) -> GP:
         start = earlier.get(scaling)
-        return _fit(X, _scaled(y, scaling), method=method, space=frame.space, start=start, rng=own_rng)
+        return _fit(X, _scaled(y, scaling), settings=settings, space=frame.space, start=start, rng=own_rng)
 
     if frame.sources is None or frame.weigher is None or method.weighting is None:
         lone = fit(method.alone, fit_rng)
         fits = {method.alone: lone}
         return Belief(lone, None, Weights.uniform(0), np.empty((0, len(X))), y, method.alone, fits)
-    target = fit(method.scaling, fit_rng)
+    # Where the target stood alone this model is only asked for its ranking, and goes on from its last optimum.
+    alone = before is not None and len(before.weights.active) == 0
+    settings = replace(method.target, warm_restarts=0) if alone else method.target
+    target = fit(method.scaling, fit_rng, settings=settings)
     fits = {**earlier, method.scaling: target}
     F = _predictions(frame.sources, X, before)
     weights = frame.weigher.weigh(target, F, horizon=frame.horizon, rng=weight_rng)
@@ -138,15 +141,15 @@ def misleading(weights: Weights, y: FloatArray) -> BoolArray:
 
 
 def _fit(
-    X: FloatArray, z: FloatArray, *, method: Method, space: Space, start: GP | None, rng: np.random.Generator
+    X: FloatArray, z: FloatArray, *, settings: TargetModel, space: Space, start: GP | None, rng: np.random.Generator
 ) -> GP:
     """Fit a Gaussian process to scaled values z, from scratch or from an earlier fit on the same scale."""
-    restarts = method.target.restarts if start is None else method.target.warm_restarts
+    restarts = settings.restarts if start is None else settings.warm_restarts
     return fit_gp(
         X,
         z,
         categorical=space.categorical,
-        settings=FitSettings(method.target.prior, restarts, space.conditional),
+        settings=FitSettings(settings.prior, restarts, space.conditional),
         start=None if start is None else start.hyper,
         rng=rng,
     )

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau, norm
 
 import recollect
 from recollect import FAILED, InputError, InputTypeError, Method, Optimizer, RecollectWarning, Run, methods
-from recollect.optimizer.belief import _with_caution, misleading
+from recollect.optimizer.belief import CHANCE, TOGETHER, _with_caution, unproven
 from recollect.transfer.ensemble import Ensemble
 from recollect.transfer.rgpe import rgpe_weights
 from recollect.transfer.weights import Weights
@@ -272,29 +273,62 @@ def test_four_suggestions_at_once_lie_apart_in_a_continuous_space(method: str) -
     assert gaps.min() > 1e-3
 
 
-def test_past_runs_that_order_results_worse_than_a_coin_lead_to_exploration() -> None:
-    negated = [Run(run.task, run.configs, [-float(v) for v in run.values if v is not None]) for run in PAST]
+def test_past_runs_that_order_results_no_better_than_a_coin_lead_to_exploration() -> None:
+    related = PAST[:1]
+    negated = [Run(run.task, run.configs, [-float(v) for v in run.values if v is not None]) for run in related]
     reasons = {}
-    for kind, past in (("true", PAST), ("negated", negated)):
+    for kind, past in (("true", related), ("negated", negated)):
         optimizer = Optimizer(FLAT, past, "rgpe-taf", candidates=GRID, horizon=40)
         reasons[kind] = []
         for _ in range(16):
             config = optimizer.ask()
             reasons[kind].append(optimizer.explain().reason)
             optimizer.tell(config, wave(config))
-    explored = {kind: sum("worse than a coin" in reason for reason in given) for kind, given in reasons.items()}
-    assert explored["true"] == 0
-    assert 5 <= explored["negated"] <= 10
+    explored = {kind: ["no better than a coin" in reason for reason in given] for kind, given in reasons.items()}
+    assert not any(explored["true"])
+    begun = explored["negated"].index(True)
+    assert 5 <= begun <= 6
+    ended = begun + sum(explored["negated"])
+    assert 9 <= ended <= 10  # the size of a design, of which one point may have been evaluated before
+    assert explored["negated"] == [begun <= number < ended for number in range(16)]
 
 
-def test_a_past_run_misleads_that_orders_more_than_half_of_the_different_pairs_wrongly() -> None:
-    y = np.array([0.0, 1.0, 2.0, 3.0, 4.0, 4.0])
-    F = np.array([-y, y, [5.0, 4.0, 3.0, 0.0, 1.0, 2.0], [4.0, 1.0, 2.0, 3.0, 0.0, 5.0]])
-    weights = rgpe_weights(F, y, y, rng=np.random.default_rng(0))
-    wrong = [sum((f[i] < f[j]) != (y[i] < y[j]) for i in range(6) for j in range(6) if y[i] != y[j]) for f in F]
-    assert wrong == [28, 0, 24, 14]  # of 28: the last is a coin
-    assert misleading(weights, y).tolist() == [True, False, True, False]
-    assert not misleading(rgpe_weights(F[:, :4], y[:4], y[:4], rng=np.random.default_rng(0)), y[:4]).any()
+@pytest.mark.parametrize("n", [5, 8, 25])
+@pytest.mark.parametrize("ties", [0, 3])
+def test_past_runs_prove_themselves_by_kendalls_statistic(n: int, ties: int) -> None:
+    seen = set()
+    for seed in range(60):
+        rng = np.random.default_rng([seed, n, ties])
+        y = rng.permutation(np.maximum(np.arange(n), ties).astype(float))
+        F = (
+            rng.normal(size=(6, n))
+            + rng.choice([0.0, 0.0, 1.0]) * np.array([[0.1], [0.1], [0.1], [0.1], [0.3], [9.0]]) * y
+        )
+        weights = rgpe_weights(F, y, y, rng=rng)
+        p = np.array([kendalltau(f, y, method="asymptotic", alternative="greater").pvalue for f in F])
+        together = norm.sf(norm.isf(p).sum() / np.sqrt(6)) < norm.sf(TOGETHER)
+        enough = n * (n - 1) - (ties + 1) * ties >= 20
+        expected = (p > CHANCE / 6) & (not together) & enough
+        assert unproven(weights, y).tolist() == expected.tolist()
+        seen.add((bool(together), bool(expected.any())))
+    assert (True, False) in seen
+    assert ((False, True) in seen) == (n > 5 or ties == 0)
+
+
+def test_runs_of_noise_pass_as_a_whole_or_by_themselves_as_often_as_is_stated() -> None:
+    rng = np.random.default_rng(3)
+    dropped = []
+    for _ in range(400):
+        y = rng.permutation(20.0 * np.arange(20))
+        ranks = [
+            sum(2.0 for i in range(20) for j in range(i) if (f[i] < f[j]) != (y[i] < y[j]))
+            for f in rng.normal(size=(9, 20))
+        ]
+        dropped.append(unproven(weights_of([0.1] * 10, [*ranks, 0.0]), y))
+    whole = np.mean([not row.any() for row in dropped])
+    single = np.mean([not row.all() for row in dropped if row.any()])
+    assert whole == pytest.approx(norm.sf(TOGETHER), abs=0.05)
+    assert single <= CHANCE
 
 
 def test_ties_and_few_observations_do_not_make_past_runs_misleading() -> None:
@@ -306,14 +340,18 @@ def test_ties_and_few_observations_do_not_make_past_runs_misleading() -> None:
 @pytest.mark.parametrize(
     ("name", "protected"), [("rgpe-taf", True), ("tstr-ei+wd", True), ("rgpe-taf+none", False), ("tstr-taf", False)]
 )
-def test_when_most_past_runs_mislead_none_is_used_by_methods_that_drop_at_all(name: str, protected: bool) -> None:
+def test_past_runs_in_doubt_are_used_when_proven_by_methods_that_drop_at_all(name: str, protected: bool) -> None:
     negated = [Run(run.task, run.configs, [-float(v) for v in run.values if v is not None]) for run in PAST]
     belief = told(name, GRID[::6], past=negated, horizon=1000)._belief
     assert belief is not None
-    assert belief.misled is protected
+    assert not belief.misled
     assert belief.weights.misranked[:-1].tolist() == [90.0, 50.0, 2.0]  # of 90 pairs
     assert (belief.weights.dropped[:2].all() and not belief.weights.keep_probability[:2].any()) == protected
     assert belief.weights.keep_probability[2] > 0.3
+    alone = told(name, GRID[::6], past=negated[:2], horizon=1000)._belief
+    assert alone is not None
+    assert alone.misled is protected
+    assert alone.weights.dropped.all() or not protected
 
 
 def weights_of(values: list[float], misranked: list[float]) -> Weights:

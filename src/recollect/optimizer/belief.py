@@ -7,11 +7,11 @@ predictions at all points but the new ones.
 Past runs are combined with a model on the method's scale. When none of them has a weight left there is nothing to
 combine, and the model is fitted on the scale of plain Bayesian optimization: left alone, every method is `gp`.
 
-Where the weighting drops misleading runs at all, two more cautions apply. When most past runs order the observations
-worse than a coin, those that do are dropped, whatever their luck in the draw. And where the acquisition function adds
-up what the members say in their own units, the target decides alone with the probability that it ranks best, which is
-its weight: its expected improvement shrinks from trial to trial, while a past run's promise never does, so that even a
-past run with a tiny weight would outvote it.
+Where the weighting drops misleading runs at all, two more cautions apply. When past runs together order the
+observations no better than a coin, those that are not clearly better by themselves are dropped, whatever their luck in
+the draw. And where the acquisition function adds up what the members say in their own units, the target decides alone
+with the probability that it ranks best, which is its weight: its expected improvement shrinks from trial to trial,
+while a past run's promise never does, so that even a past run with a tiny weight would outvote it.
 
 Notation: ``X (n, d)`` evaluated points, ``y (n,)`` their values, lower is better; ``F (k, n)`` the past runs' means
 at X.
@@ -38,14 +38,18 @@ from recollect.transfer.sources import Sources
 from recollect.transfer.weights import Weights
 
 LEAST_TELLING = 20
-"""Ordered pairs of different values that it takes to call past runs misleading: five observations without ties."""
+"""Ordered pairs of different values that it takes to doubt past runs: five observations without ties."""
+TOGETHER = 1.0
+"""By how many standard errors past runs together must do better than a coin, else each must prove itself."""
+CHANCE = 0.05
+"""With which one of the past runs that must prove themselves does so by luck, if none knows anything."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Belief:
     """The models and their weights; ``scaling`` is that of the target's values ``y``.
 
-    ``fits`` holds the latest fit on each scale, from which the next one starts. ``misled``: most past runs mislead.
+    ``fits`` holds the latest fit on each scale, from which the next one starts. ``misled``: no past run is of use.
     """
 
     target: Posterior
@@ -112,32 +116,38 @@ def believe(
     return Belief(lone, frame.sources, weights, F, y, method.alone, {**fits, method.alone: lone}, misled)
 
 
-def _with_caution(
-    method: Method, weights: Weights, y: FloatArray, *, rng: np.random.Generator
-) -> tuple[Weights, bool]:
-    """Drop past runs as described above; return also whether most of them mislead."""
+def _with_caution(method: Method, weights: Weights, y: FloatArray, *, rng: np.random.Generator) -> tuple[Weights, bool]:
+    """Drop past runs as described above; return also whether that left none."""
     if not method.cautious or method.weighting is None or not method.weighting.guarded:
         return weights, False
-    wrong = misleading(weights, y)
-    misled = bool(np.mean(wrong) > 0.5)
-    if misled:
-        weights = weights.without(wrong)
+    wrong = unproven(weights, y)
+    misled = bool(wrong.all())
+    weights = weights.without(wrong)
     if method.acquisition is not None and method.acquisition.adds_up:
         weights = weights.all_dropped_with(weights.target, rng)
     return weights, misled
 
 
-def misleading(weights: Weights, y: FloatArray) -> BoolArray:
-    """Say which past runs (k,) order the observations worse than a coin would.
+def unproven(weights: Weights, y: FloatArray) -> BoolArray:
+    """Say which past runs (k,) have not shown that they order the observations better than a coin would.
 
-    Of two equal observations every model that tells them apart misranks exactly one ordered pair; such pairs say
-    nothing and are left out.
+    Asked only when all together have not shown it either. The scale is that of Kendall's rank statistic: the number of
+    pairs in the right order minus those in the wrong one, over its deviation for a model that knows nothing.
     """
-    n = len(y)
-    tied = int(np.sum(np.triu(y[:, None] == y, 1)))
-    telling = n * (n - 1) - 2 * tied
-    wrong = weights.misranked[:-1] - tied
-    return np.asarray((telling >= LEAST_TELLING) & (wrong > 0.5 * telling), dtype=np.bool_)
+    from scipy.special import ndtri
+
+    n, k = len(y), len(weights.dropped)
+    times = np.unique(y, return_counts=True)[1]
+    tied = int(np.sum(times * (times - 1))) // 2
+    pairs = n * (n - 1) // 2 - tied
+    if 2 * pairs < LEAST_TELLING:
+        return np.zeros(k, dtype=np.bool_)
+    variance = (n * (n - 1) * (2 * n + 5) - np.sum(times * (times - 1) * (2 * times + 5))) / 18
+    # Of two equal observations every model that tells them apart misranks exactly one ordered pair.
+    scores = (pairs - (weights.misranked[:-1] - tied)) / math.sqrt(variance)
+    if scores.sum() > TOGETHER * math.sqrt(k):
+        return np.zeros(k, dtype=np.bool_)
+    return np.asarray(scores < ndtri(1.0 - CHANCE / k), dtype=np.bool_)
 
 
 def _fit(

@@ -204,13 +204,14 @@ class Optimizer:
         return self._first_free(self._design, "point {} of " + name)
 
     def _spread_out(self, index: int) -> Suggestion | None:
-        """Return the next point of the design that plain Bayesian optimization starts with, while that pays."""
-        if 2 * index >= self._horizon:
+        """Return the next of the points that are missing to a design as plain Bayesian optimization starts with."""
+        missing = WITHOUT_PAST - index
+        if missing <= 0:
             return None
         if self._spare is None:
             rng = self._stream(DESIGN, 1)
-            self._spare = draw_design(self._method, self._space, self._candidates(), size=WITHOUT_PAST, rng=rng)
-        return self._first_free(self._spare, "most past runs order the results worse than a coin: exploring")
+            self._spare = draw_design(self._method, self._space, self._candidates(), size=missing, rng=rng)
+        return self._first_free(self._spare, "past runs order the results no better than a coin: exploring")
 
     def _first_free(self, rows: FloatArray, reason: str) -> Suggestion | None:
         """Return the first row that is not taken; ``{}`` in the reason becomes its number."""
@@ -288,4 +289,3 @@ class Optimizer:
 
     def _stream(self, purpose: int, index: int = 0) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self._entropy, spawn_key=(purpose, index)))
-

@@ -24,7 +24,7 @@ import numpy as np
 from recollect.bench.forest_task import Build, build_forests, forest_benchmark
 from recollect.bench.loaders.openml_bot import bot_space
 from recollect.bench.problem import About, Benchmark
-from recollect.bench.tune_forest import TuneSettings, forest_features
+from recollect.bench.tune_forest import TABLE, TuneSettings, forest_features
 from recollect.numerics.threads import single_threaded
 from recollect.space.sampling import uniform
 
@@ -96,7 +96,7 @@ def correlation(options: argparse.Namespace) -> None:
         task = benchmark.task(name)
         X = benchmark.space.encode(task.candidates or ())
         data[name] = (X, task.evaluate_many(X))
-    settings = TuneSettings(options.candidates, options.folds, options.trees, 1)
+    settings = TuneSettings(options.candidates, options.folds, options.trees, 1, scale=options.scale)
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         forests = build_forests(benchmark.space, data, jobs=options.jobs, build=Build(settings, folder=Path(folder)))
@@ -126,7 +126,8 @@ def main() -> None:
     where.add_argument("--benchmark")
     part.add_argument("--tasks", type=int, default=8)
     part.add_argument("--jobs", type=int, default=1)
-    part.add_argument("--candidates", type=int, default=30)
+    part.add_argument("--scale", choices=["log", "rank"], default=TABLE.scale)
+    part.add_argument("--candidates", type=int, default=TABLE.candidates)
     part.add_argument("--folds", type=int, default=10)
     part.add_argument("--trees", type=int, default=100)
     part.set_defaults(run=correlation)

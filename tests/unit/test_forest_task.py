@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from recollect.bench.forest import load_forest
-from recollect.bench.forest_task import Build, build_forests, forest_benchmark, to_error
+from recollect.bench.forest_task import Build, build_forests, forest_benchmark
 from recollect.bench.loaders.openml_bot import bot_space
 from recollect.bench.problem import About
-from recollect.bench.tune_forest import TuneSettings, forest_features, tune_forest
+from recollect.bench.tune_forest import TuneSettings, forest_features, to_error, tune_forest
 from recollect.errors import ConfigError, InputError, RecollectWarning
 from recollect.numerics.arrays import FloatArray
 from recollect.space.sampling import uniform
@@ -72,9 +72,28 @@ def test_points_and_configurations_outside_of_the_space_are_refused(tmp_path: Pa
 
 
 def test_a_perfect_error_is_zero_and_not_negative_zero() -> None:
-    errors = to_error(np.array([np.log(1e-10), np.log(0.25 + 1e-10)]))
+    errors = to_error(np.array([np.log(1e-10), np.log(0.25 + 1e-10)]), np.empty(0), "log")
     assert errors.tolist() == [0.0, 0.25]
     assert not np.signbit(errors).any()
+
+
+def test_a_forest_on_ranks_answers_errors_between_those_measured(tmp_path: Path) -> None:
+    settings = TuneSettings(candidates=4, folds=2, trees=5, final_trees=12, scale="rank")
+    X, y = tables(1)["task 0"]
+    zeros = np.where(y < np.quantile(y, 0.1), 0.0, y)
+    task = forest_benchmark("toy", SPACE, {"task 0": (X, zeros)}, ABOUT, build=Build(settings, folder=tmp_path)).task(
+        "task 0"
+    )
+    tuned = tune_forest(SPACE, X, zeros, settings=settings)
+    ranks = tuned.forest.predict(forest_features(SPACE, X))
+    assert ranks.min() > 0
+    assert ranks.max() < 1
+    found = task.evaluate_many(X)
+    np.testing.assert_array_equal(found, to_error(ranks, zeros, "rank"))
+    assert task.evaluate(SPACE.decode(X[:1])[0]) == found[0]
+    assert 0.0 <= task.best <= found.min()
+    assert found.max() <= task.worst <= round(float(y.max()), 6)
+    assert np.median(np.abs(found - zeros)) < 0.1 * np.ptp(y)
 
 
 def test_forests_are_stored_and_not_built_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

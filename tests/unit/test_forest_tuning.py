@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from ConfigSpace import CategoricalHyperparameter, ConfigurationSpace, EqualsCondition, Float
 
 from recollect.bench import tune_forest as module
-from recollect.bench.tune_forest import Growth, TuneSettings, forest_features, tune_forest
+from recollect.bench.tune_forest import Growth, TuneSettings, forest_features, to_error, to_target, tune_forest
 from recollect.errors import InputError, MissingExtraError
 from recollect.space.sampling import uniform
 from recollect.space.space import Space, compile_space
@@ -96,6 +97,29 @@ def test_the_paper_draws_thirty_candidates_from_all_of_the_ranges() -> None:
     assert 0.45 < np.mean([growth.bootstrap for growth in many]) < 0.55
     # on a log scale, half of the leaves are smaller than the geometric mean of the ends
     assert 0.45 < np.mean([growth.min_samples_leaf <= np.sqrt(0.5 * 20.5) for growth in many]) < 0.55
+
+
+def test_on_ranks_half_of_the_candidates_cut_at_random() -> None:
+    many = list(module._candidates(TuneSettings(candidates=1000, scale="rank")))
+    assert 0.45 < np.mean([growth.random_cuts for growth in many]) < 0.55
+    assert not any(growth.random_cuts for growth in module._candidates(TuneSettings()))
+
+
+def test_ranks_turn_into_errors_and_back() -> None:
+    y = np.array([0.3, 0.0, 0.1, 0.0, 0.7])
+    ranks = to_target(y, "rank")
+    np.testing.assert_allclose(ranks, [0.7, 0.2, 0.5, 0.2, 0.9], rtol=1e-15)
+    np.testing.assert_array_equal(to_error(ranks, y, "rank"), y)
+    np.testing.assert_allclose(to_error(np.array([0.0, 0.35, 0.8, 1.0]), y, "rank"), [0.0, 0.05, 0.5, 0.7])
+    assert to_error(to_target(np.array([0.2, 0.2]), "rank"), np.array([0.2, 0.2]), "rank").tolist() == [0.2, 0.2]
+
+
+def test_where_the_best_errors_are_zero_ranks_tell_the_others_apart() -> None:
+    space, X, y = measured(150)
+    y = np.where(np.random.default_rng(5).random(150) < 0.1, 0.0, y)
+    settings = TuneSettings(candidates=3, folds=5, trees=30, final_trees=30)
+    by_rank = tune_forest(space, X, y, settings=replace(settings, scale="rank"))
+    assert by_rank.spearman > tune_forest(space, X, y, settings=settings).spearman
 
 
 class Scripted:
@@ -187,8 +211,12 @@ def test_few_points_make_a_forest(n: int) -> None:
         (np.zeros((2, 2)), np.ones(2), r"expected points \(n, 3\)"),
         (np.zeros((2, 3)), np.ones(3), r"got shapes \(2, 3\) and \(3,\)"),
         (np.zeros((0, 3)), np.ones(0), "n >= 1"),
-        (np.zeros((2, 3)), np.array([0.1, -0.1]), "row 1: expected a finite error >= 0, got -0.1"),
-        (np.zeros((2, 3)), np.array([np.nan, 0.1]), "row 0: expected a finite error >= 0, got nan"),
+        (
+            np.zeros((2, 3)),
+            np.array([0.1, -0.1]),
+            "row 1: expected a finite error >= 0, since the forest predicts logarithms; got -0.1",
+        ),
+        (np.zeros((2, 3)), np.array([np.nan, 0.1]), "row 0: expected a finite error >= 0, since .* got nan"),
         (np.array([[0.0, np.nan, 1.0]]), np.ones(1), "row 0: 'b' is active, but its cell is nan"),
     ],
 )
@@ -206,6 +234,18 @@ def test_a_space_without_choice_is_refused() -> None:
 def test_settings_that_make_no_forest_are_refused(name: str) -> None:
     with pytest.raises(InputError, match=f"{name} >= "):
         TuneSettings(**{name: -1})
+
+
+def test_an_unknown_scale_is_refused() -> None:
+    with pytest.raises(InputError, match="expected the scale 'log' or 'rank', got 'ln'"):
+        TuneSettings(scale="ln")  # type: ignore[arg-type]
+
+
+def test_negative_errors_have_ranks() -> None:
+    space, X, y = measured(60)
+    settings = replace(TINY, scale="rank")
+    lower = tune_forest(space, X, y - 5.0, settings=settings)
+    assert lower.spearman == tune_forest(space, X, y, settings=settings).spearman
 
 
 def test_without_scikit_learn_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

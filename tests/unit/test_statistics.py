@@ -1,12 +1,16 @@
-"""Random search with more trials at a time, computed from one run."""
+"""Random search with more trials at a time, computed from one run; how alike the tasks of a benchmark are."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from scipy.stats import spearmanr
 
 from recollect import InputError, Optimizer
-from recollect.bench.statistics import best_so_far, random_multiple
+from recollect.bench import from_table, load
+from recollect.bench.statistics import best_so_far, random_multiple, rank_correlations, task_agreement
 
 VALUES = [5.0, 7.0, 3.0, 4.0, float("nan"), 2.0, 6.0, 1.0]
 
@@ -39,3 +43,32 @@ def test_a_run_that_only_failed_so_far_has_no_best() -> None:
 def test_impossible_factors_and_shapes_are_refused(values: list[float], factor: int) -> None:
     with pytest.raises(InputError, match="expected"):
         random_multiple(values, factor)
+
+
+def test_rank_correlations_are_those_of_scipy_with_ties() -> None:
+    rows = np.random.default_rng(1).integers(0, 6, (5, 40)).astype(float)
+    np.testing.assert_allclose(rank_correlations(rows), spearmanr(rows, axis=1).statistic, atol=1e-14)
+    rows[2] = 0.5
+    flat = rank_correlations(rows)
+    assert np.isnan(flat[2]).all()
+    assert np.isnan(flat[:, 2]).all()
+    assert np.isfinite(flat[np.ix_([0, 1, 3, 4], [0, 1, 3, 4])]).all()
+
+
+def test_agreement_of_tasks_is_that_of_their_errors_on_the_shared_list(tmp_path: Path) -> None:
+    rows = [f"{task},{x},{error}" for x in range(5) for task, error in (("a", x), ("b", x**2), ("c", -x), ("d", x % 2))]
+    path = tmp_path / "t.csv"
+    path.write_text("task,x,error\n" + "\n".join(rows))
+    expected = spearmanr([[x, x**2, -x, x % 2] for x in range(5)]).statistic
+    np.testing.assert_allclose(task_agreement(from_table(path)), expected, atol=1e-14)
+    path.write_text("task,x,error\na,1,0.5\na,2,0.6\nb,2,0.1\nb,3,0.2\n")
+    with pytest.raises(InputError, match="measured at different configurations"):
+        task_agreement(from_table(path))
+
+
+def test_agreement_of_formulas_is_measured_at_random_points() -> None:
+    one, same, other = (task_agreement(load("branin"), points=64, seed=seed) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+    np.testing.assert_allclose(one, other, atol=0.3)
+    np.testing.assert_allclose(np.diag(one), 1.0)

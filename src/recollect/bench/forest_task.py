@@ -2,11 +2,8 @@
 
 Forests are built in parallel and kept as npz files in the folder ``forests`` of the user's caches, named by a hash of
 everything they depend on but the version of scikit-learn: a forest once built stays the same benchmark. What cannot be
-written is kept in memory, and a damaged file is built again; both with a ``RecollectWarning``. Errors are
-
-    round(exp(prediction) - 1e-10, 6 decimals),
-
-and best and worst are bounds that need not be attained: the mean over the trees of the smallest and largest leaf.
+written is kept in memory, and a damaged file is built again; both with a ``RecollectWarning``. Errors are rounded to 6
+decimals. Best and worst are bounds that need not be attained: the mean over the trees of the smallest and largest leaf.
 
 Notation: X (n, d) encoded points, y (n,) errors of one task.
 """
@@ -26,14 +23,13 @@ import numpy as np
 
 from recollect.bench.forest import Forest, load_forest, save_forest
 from recollect.bench.problem import About, Benchmark, Task
-from recollect.bench.tune_forest import PAPER, SHIFT, TuneSettings, forest_features, only_active, tune_forest
+from recollect.bench.tune_forest import PAPER, TuneSettings, forest_features, only_active, to_error, tune_forest
 from recollect.errors import InputError, RecollectWarning
 from recollect.numerics.arrays import FloatArray
 from recollect.space.space import Space
 from recollect.transfer.cache import cache_folder
 
 VERSION = 1  # part of the hash: to be raised when the same data are to give another forest
-DECIMALS = 6  # the resolution of the published tables
 
 Data = Mapping[str, tuple[FloatArray, FloatArray]]
 Progress = Callable[[int, int], None]
@@ -101,23 +97,20 @@ class Forests:
 
     def task(self, name: str) -> Task:
         """Return the task that a forest stands for."""
-        forest = self.tuned(name)[0]
-        space = self.space
+        forest, job, space = self.tuned(name)[0], self.jobs[name], self.space
+
+        def errors(predictions: FloatArray) -> FloatArray:
+            return to_error(predictions, job.y, job.settings.scale)
 
         def evaluate_many(X: FloatArray) -> FloatArray:
             points = only_active(space, np.asarray(X, dtype=np.float64))
-            return to_error(forest.predict(forest_features(space, points)))
+            return errors(forest.predict(forest_features(space, points)))
 
         def evaluate(config: Mapping[str, Any]) -> float:
-            return float(to_error(forest.predict(forest_features(space, space.encode([config]))))[0])
+            return float(errors(forest.predict(forest_features(space, space.encode([config]))))[0])
 
-        best, worst = to_error(np.array(forest.bounds()))
+        best, worst = errors(np.array(forest.bounds()))
         return Task(name, evaluate, evaluate_many, float(best), float(worst))
-
-
-def to_error(prediction: FloatArray) -> FloatArray:
-    """Turn what a forest predicts, ln(error + 1e-10), into errors as the published tables print them."""
-    return np.asarray(np.round(np.exp(prediction) - SHIFT, DECIMALS) + 0.0)
 
 
 def forest_benchmark(

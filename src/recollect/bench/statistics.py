@@ -1,4 +1,4 @@
-"""Numbers about finished runs.
+"""Numbers about finished runs, and about benchmarks.
 
 Notation: ``values (t,)`` of one run in the order of its trials, lower is better.
 """
@@ -8,8 +8,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from recollect.bench.problem import Benchmark
 from recollect.errors import InputError
 from recollect.numerics.arrays import FloatArray
+from recollect.space.sampling import uniform
 
 
 def best_so_far(values: npt.ArrayLike) -> FloatArray:
@@ -31,3 +33,33 @@ def random_multiple(values: npt.ArrayLike, factor: int) -> FloatArray:
     if factor < 1 or len(best) < factor:
         raise InputError(f"random_multiple: expected a factor from 1 to the run's {len(best)} trials, got {factor}")
     return best[factor - 1 :: factor]
+
+
+def rank_correlations(rows: FloatArray) -> FloatArray:
+    """Return Spearman's correlations (t, t) of rows (t, m): average ranks for ties, nan for a constant row."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(rows, axis=1)
+    ranks -= ranks.mean(axis=1, keepdims=True)
+    norms = np.sqrt(np.square(ranks).sum(axis=1, keepdims=True))
+    directions = np.divide(ranks, norms, out=np.full_like(ranks, np.nan), where=norms > 0)
+    return np.asarray(np.clip(directions @ directions.T, -1.0, 1.0), dtype=np.float64)
+
+
+def task_agreement(benchmark: Benchmark, *, points: int = 500, seed: int = 0) -> FloatArray:
+    """Return how alike the tasks (t, t) order configurations: Spearman's correlation of their errors on common points.
+
+    Where tasks share a list of configurations, those are the points; where they can be evaluated everywhere, so many
+    are drawn at random. Average ranks for ties; nan for a task that has the same error everywhere.
+    """
+    space = benchmark.space
+    if benchmark.candidates is not None:
+        X = space.encode(benchmark.candidates)
+    elif any(benchmark.task(name).candidates is not None for name in benchmark.tasks):
+        raise InputError(
+            f"task_agreement: the tasks of {benchmark.name!r} were measured at different configurations; forests "
+            "fitted to them (mode='forest') have common ones"
+        )
+    else:
+        X = uniform(space, points, np.random.default_rng(seed))
+    return rank_correlations(np.stack([benchmark.task(name).evaluate_many(X) for name in benchmark.tasks]))

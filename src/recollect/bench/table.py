@@ -55,9 +55,10 @@ def from_table(
     about = About(f"table {tidy.path.name}", "", "not stated", str(tidy.path), mode, mode == "table", "error as listed")
     if mode == "forest":
         from recollect.bench.forest_task import Build, forest_benchmark
+        from recollect.bench.tune_forest import TABLE
 
         data = {task: (X[[number for number, _, _ in rows]], _errors(rows)) for task, rows in tidy.results.items()}
-        return forest_benchmark(name, compiled, data, about, jobs=jobs, build=build or Build())
+        return forest_benchmark(name, compiled, data, about, jobs=jobs, build=build or Build(TABLE))
     first: dict[bytes, int] = {}
     same = [first.setdefault(key, number) for number, key in enumerate(row_keys(X))]
     results = {task: _without_repeats(tidy, task, same) for task in tidy.results}

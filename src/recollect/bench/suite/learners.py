@@ -25,7 +25,7 @@ from recollect.numerics.arrays import FloatArray
 LEARNERS_VERSION = 1  # to be raised when the same configuration is to be trained in another way
 SVM_ITERATIONS = 20_000
 GLMNET_ITERATIONS = 100
-MLP_EPOCHS = 30
+MLP_EPOCHS = 20
 
 Settings = Mapping[str, Any]
 

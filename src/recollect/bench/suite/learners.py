@@ -109,7 +109,7 @@ def _xgboost(config: Settings, split: Split) -> Any:
     try:
         xgboost = import_module("xgboost")
     except ImportError as error:
-        raise MissingExtraError("own-xgboost needs xgboost to train: pip install xgboost-cpu") from error
+        raise MissingExtraError("own-xgboost needs xgboost to train: pip install 'recollect[train]'") from error
     linear = config["booster"] == "gblinear"
     names = {"reg_lambda": "lambda", "reg_alpha": "alpha", "n_estimators": "nrounds", "learning_rate": "eta"}
     settings = {theirs: config[ours] for theirs, ours in names.items()}

@@ -17,7 +17,6 @@ import csv
 import gzip
 import io
 import json
-import os
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from recollect.bench.lines import put
 from recollect.bench.problem import About, Benchmark
 from recollect.bench.suite.spaces import compiled, suite_space
 from recollect.bench.tabular import shared_table
@@ -120,10 +120,10 @@ def save_table(name: str, stored: Stored, *, record: Mapping[str, Any], folder: 
     for task, errors in stored.errors.items():
         writer.writerow(["task", task, *(f"{error:.5f}" for error in errors)])
     path = table_path(name, folder)
-    _write(path, gzip.compress(buffer.getvalue().encode("utf-8"), mtime=0))
+    put(path, gzip.compress(buffer.getvalue().encode("utf-8"), mtime=0))
     known = provenance(folder)
     known["spaces"] = dict(sorted({**known["spaces"], name: dict(record)}.items()))
-    _write(folder / PROVENANCE, (json.dumps(known, indent=1, sort_keys=True) + "\n").encode("utf-8"))
+    put(folder / PROVENANCE, (json.dumps(known, indent=1, sort_keys=True) + "\n").encode("utf-8"))
     return path
 
 
@@ -199,10 +199,3 @@ def _reader(space: Space, name: str) -> Callable[[str], Any]:
 
 def _folder(folder: Path | None) -> Path:
     return Path(__file__).parent if folder is None else folder
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Put a file in place, whole or not at all."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(content)
-    temporary.replace(path)

@@ -1,19 +1,19 @@
 """The file in which a build keeps what it has measured, so that it can be stopped and continued at any time.
 
 The first line is a JSON object that says what the results depend on; every other line is one result (CSV, `FIELDS`). A
-file is only appended to, whole lines with one write; a last line that was cut off is dropped. Results that were made
-with other versions or settings are never mixed: a head that differs is refused.
+file is only appended to (`recollect.bench.lines`). Results that were made with other versions or settings are never
+mixed: a head that differs is refused.
 """
 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from recollect.bench.lines import append_lines, open_lines
 from recollect.bench.suite.measuring import Status
 from recollect.errors import InputError
 
@@ -49,17 +49,7 @@ def read_work(path: Path, head: Mapping[str, Any]) -> list[Result]:
 
     Of results that come twice the first counts.
     """
-    if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        begun = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-        begun.write_text(json.dumps(head, sort_keys=True) + "\n", encoding="utf-8")
-        begun.replace(path)
-        return []
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        os.truncate(path, whole)
-    lines = content[:whole].decode("utf-8").splitlines()
+    lines = open_lines(path, json.dumps(head, sort_keys=True) + "\n").splitlines()
     _check_head(path, lines[0] if lines else "", head)
     found: dict[tuple[str, int], Result] = {}
     for number, line in enumerate(lines[1:], start=2):
@@ -70,12 +60,7 @@ def read_work(path: Path, head: Mapping[str, Any]) -> list[Result]:
 
 def append(path: Path, results: Iterable[Result]) -> None:
     """Add results to a file."""
-    text = "".join(result.line() for result in results)
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND)
-    try:
-        os.write(handle, text.encode("utf-8"))
-    finally:
-        os.close(handle)
+    append_lines(path, "".join(result.line() for result in results))
 
 
 def wall_seconds(results: Iterable[Result]) -> float:

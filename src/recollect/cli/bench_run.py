@@ -1,0 +1,73 @@
+"""``recollect bench run`` and ``pack``: make the runs of a plan, and keep them in one small file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def run(
+    plan: Annotated[Path, typer.Argument(help="Plan of an experiment (TOML).")],
+    out: Annotated[Path, typer.Option(help="Folder of the results; what it holds is not made again.")] = Path("study"),
+    jobs: Annotated[int, typer.Option(min=1, help="Processes on this computer.")] = 1,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler to work on instead.")] = None,
+) -> None:
+    """Make all runs of a plan; stopped at any time, the same command goes on where it was.
+
+    Example: recollect bench run quick.toml --jobs 2 --out quick
+    """
+    from recollect.bench.conduct import conduct
+    from recollect.bench.engines import Cluster, Local
+    from recollect.bench.plan import load_plan
+
+    wanted = load_plan(plan)
+    engine = Local(jobs) if cluster is None else Cluster(cluster)
+    with _bars() as progress:
+        outcome = conduct(wanted, out, engine=engine, progress=progress)
+    for crash in outcome.crashed:
+        typer.echo(f"{' '.join(map(str, crash.key))} crashed:\n{crash.reason}", err=True)
+    typer.echo(f"{out}: {outcome.runs} runs, {outcome.new} of them new")
+    if outcome.crashed:
+        typer.echo(f"{len(outcome.crashed)} runs crashed; the same command tries them again", err=True)
+        raise typer.Exit(1)
+
+
+def pack(
+    results: Annotated[list[Path], typer.Argument(help="Results: folders or files.")],
+    out: Annotated[Path, typer.Option(help="File to write (.csv.gz).")],
+) -> None:
+    """Write finished runs into one file: sorted, errors with five digits, compressed, without times.
+
+    Example: recollect bench pack quick --out quick.csv.gz
+    """
+    from recollect.bench.results import gather, pack
+
+    runs = gather(results)
+    pack(runs, out)
+    typer.echo(f"{out}: {len(runs)} runs, {out.stat().st_size / 1e6:.2f} MB")
+
+
+@contextmanager
+def _bars() -> Iterator[Callable[[str, int, int], None]]:
+    """Show one bar a benchmark: how many runs, how many a minute, how long it takes."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+    from rich.progress import TimeElapsedColumn as Elapsed
+    from rich.progress import TimeRemainingColumn as Remaining
+
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), Elapsed(), Remaining())
+    with Progress(TextColumn("{task.description:<24}"), *columns, console=Console(stderr=True)) as bars:
+        known: dict[str, TaskID] = {}
+
+        def tell(what: str, done: int, total: int) -> None:
+            if what not in known:
+                known[what] = bars.add_task(what, total=total, rate="")
+            task = bars.tasks[known[what]]
+            rate = f"{60 * done / task.elapsed:.0f} a minute" if task.elapsed else ""
+            bars.update(known[what], completed=done, rate=rate)
+
+        yield tell

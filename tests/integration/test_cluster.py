@@ -1,0 +1,103 @@
+"""Experiments on a real Dask cluster: a scheduler and workers in their own processes on loopback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recollect.bench.conduct import conduct
+from recollect.bench.engines import Cluster, Local
+from recollect.bench.plan import PastSource, Plan, Spec
+from recollect.bench.results import Finished, Key, read_runs
+from recollect.errors import InputError
+
+pytest.importorskip("distributed", reason="part of the extra dask")
+
+PLAN = Plan(("random", "gp", "smfo"), (Spec("forrester", tasks=4),), PastSource("gp", 8, 2), repetitions=2, horizon=8)
+LIMIT = 60.0
+
+
+class LocalCluster:
+    """A scheduler and two workers, each a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.file = folder / "scheduler.json"
+        self.scheduler = self._start("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
+        self._wait(self.file.exists)
+        self.workers = [self.worker(), self.worker()]
+
+    def _start(self, kind: str, *options: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--host", "127.0.0.1", *options]
+        with (self.folder / "log").open("ab") as log:
+            return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+
+    def worker(self) -> subprocess.Popen[bytes]:
+        options = ("--nthreads", "1", "--no-dashboard", "--no-nanny", "--local-directory", str(self.folder))
+        return self._start("worker", "--scheduler-file", str(self.file), *options)
+
+    def _wait(self, ready: object) -> None:
+        until = time.monotonic() + LIMIT
+        while not ready():  # type: ignore[operator]
+            assert time.monotonic() < until, (self.folder / "log").read_text()
+            time.sleep(0.05)
+
+    @property
+    def address(self) -> str:
+        import json
+
+        return str(json.loads(self.file.read_text())["address"])
+
+    def close(self) -> None:
+        for process in (*self.workers, self.scheduler):
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
+    (tmp_path / "cluster").mkdir()
+    made = LocalCluster(tmp_path / "cluster")
+    yield made
+    made.close()
+
+
+def made(folder: Path) -> dict[Key, Finished]:
+    return {run.key: run for run in read_runs(folder / "runs.csv")}
+
+
+def test_a_worker_killed_in_the_middle_loses_nothing_and_counts_nothing_twice(
+    tmp_path: Path, cluster: LocalCluster
+) -> None:
+    told: Counter[str] = Counter()
+
+    def progress(what: str, _done: int, _total: int) -> None:
+        told[what] += 1
+        if what == "forrester" and told[what] == 4:
+            os.killpg(cluster.workers[0].pid, signal.SIGKILL)
+
+    outcome = conduct(PLAN, tmp_path / "far", engine=Cluster(cluster.address), progress=progress)
+    assert cluster.workers[0].wait() == -signal.SIGKILL
+    assert outcome.crashed == ()
+    assert outcome.runs == outcome.new == 24
+    assert told == {"forrester, past": 8, "forrester": 16}
+    conduct(PLAN, tmp_path / "here", engine=Local())
+    far, here = made(tmp_path / "far"), made(tmp_path / "here")
+    assert far.keys() == here.keys()
+    for key, run in here.items():
+        np.testing.assert_array_equal(far[key].values, run.values)
+
+
+def test_without_a_scheduler_there_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no Dask scheduler at 'tcp://127.0.0.1:9'"):
+        conduct(PLAN, tmp_path, engine=Cluster("tcp://127.0.0.1:9"))

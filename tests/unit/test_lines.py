@@ -1,0 +1,51 @@
+"""Files that are only appended to: nothing is lost, and nothing is there in part."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from recollect.bench.lines import append_lines, open_lines, put
+
+
+def test_a_file_is_begun_with_its_head_and_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "work.csv"
+    assert open_lines(path, "head\n") == "head\n"
+    append_lines(path, "one\n")
+    append_lines(path, "two\nthree é\n")
+    assert open_lines(path, "another head\n") == "head\none\ntwo\nthree é\n"
+
+
+def test_a_line_that_was_cut_off_is_dropped_for_good(tmp_path: Path) -> None:
+    path = tmp_path / "work.csv"
+    path.write_bytes("head\none\ntw\xc3".encode("latin-1"))
+    assert open_lines(path) == "head\none\n"
+    append_lines(path, "two\n")
+    assert path.read_text() == "head\none\ntwo\n"
+
+
+def test_without_room_for_a_whole_line_the_file_stays_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "work.csv"
+    open_lines(path, "head\n")
+    code = (
+        "import sys, resource, signal; from pathlib import Path; from recollect.bench.lines import append_lines\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (20, 20))\n"
+        "path = Path(sys.argv[1]); append_lines(path, 'fits\\n')\n"
+        "try: append_lines(path, 'a line that is too long\\n')\n"
+        "except OSError as error: print(type(error).__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
+    assert done.stdout == "OSError\n"
+    assert path.read_text() == "head\nfits\n"
+
+
+def test_a_file_is_put_in_place_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.json"
+    put(path, b"first")
+    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("no")))
+    with pytest.raises(OSError, match="no"):
+        put(path, b"second")
+    assert path.read_bytes() == b"first"

@@ -1,0 +1,151 @@
+"""Plans: what they say is what is run, and mistakes in them are named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from recollect.bench.plan import Less, PastSource, Plan, Spec, evenly, load_plan
+from recollect.errors import InputError
+
+PLANS = Path(__file__).parents[2] / "benchmarks" / "plans"
+WHOLE = """
+format = 1
+methods = ["random", "gp", "rgpe-taf"]
+repetitions = 3
+horizon = 20
+seed = 4
+weights = ["rgpe-taf"]
+[past]
+method = "random"
+evaluations = 30
+repetitions = 2
+[[benchmarks]]
+name = "forrester"
+tasks = 5
+[[benchmarks]]
+name = "mine"
+table = "mine.csv"
+mode = "forest"
+repetitions = 1
+[[less]]
+methods = ["rgpe-taf"]
+benchmarks = ["forrester"]
+repetitions = 2
+tasks = 2
+past = 3
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / "mine.csv").write_text("task,x,error\na,1,0.5\n")
+    path = folder / "plan.toml"
+    path.write_text(text)
+    return path
+
+
+def test_a_plan_says_everything(tmp_path: Path) -> None:
+    assert load_plan(written(tmp_path, WHOLE)) == Plan(
+        methods=("random", "gp", "rgpe-taf"),
+        benchmarks=(Spec("forrester", tasks=5), Spec("mine", str(tmp_path / "mine.csv"), "forest", None, 1)),
+        past=PastSource("random", 30, 2),
+        repetitions=3,
+        horizon=20,
+        seed=4,
+        weights=("rgpe-taf",),
+        less=(Less(("rgpe-taf",), ("forrester",), 2, 2, 3),),
+    )
+
+
+def test_what_is_not_said_is_as_in_the_paper(tmp_path: Path) -> None:
+    plan = load_plan(written(tmp_path, 'format = 1\nmethods = ["gp"]\n[[benchmarks]]\nname = "branin"\n'))
+    assert (plan.horizon, plan.repetitions, plan.past) == (50, 1, PastSource("gp", 50, 1))
+
+
+def test_a_table_is_looked_for_in_the_folder_of_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "far.csv").write_text("task,x,error\na,1,0.5\n")
+    text = 'format = 1\nmethods = ["gp"]\n[[benchmarks]]\nname = "t"\ntable = "far.csv"\n'
+    with pytest.raises(InputError, match=r"there is no table 'far.csv' in "):
+        load_plan(written(tmp_path, text))
+    monkeypatch.setenv("RECOLLECT_DATA", str(tmp_path / "data"))
+    spec = load_plan(written(tmp_path, text)).benchmarks[0]
+    assert spec.table == str(tmp_path / "data" / "far.csv")
+    assert spec.open().tasks == ("a",)
+
+
+def test_cells_are_all_methods_tasks_and_repetitions_but_for_what_is_done_less(tmp_path: Path) -> None:
+    plan = load_plan(written(tmp_path, WHOLE))
+    tasks = ("a", "b", "c", "d")
+    cells = list(plan.cells(plan.benchmarks[0], tasks))
+    assert len(set(cells)) == len(cells) == 3 * 4 + 3 * 4 + 2 * 2
+    assert {key.task for key in cells if key.method == "rgpe-taf"} == {"a", "d"}
+    assert [key.repetition for key in cells] == sorted(key.repetition for key in cells)
+    other = list(plan.cells(plan.benchmarks[1], tasks))
+    assert len(other) == 3 * 4
+    assert plan.limits("rgpe-taf", "mine") == Less(("rgpe-taf",), ("mine",))
+
+
+def test_of_several_limits_the_first_that_says_something_counts() -> None:
+    less = (Less(("a", "b"), tasks=3), Less(("a",), repetitions=1, tasks=9))
+    plan = Plan(("a", "b"), (Spec("x"),), PastSource(), less=less)
+    assert plan.limits("a", "x") == Less(("a",), ("x",), 1, 3)
+    assert plan.limits("b", "x") == Less(("b",), ("x",), None, 3)
+
+
+def test_a_method_can_be_left_out_of_a_benchmark(tmp_path: Path) -> None:
+    plan = load_plan(written(tmp_path, WHOLE.replace("repetitions = 2\ntasks = 2", "repetitions = 0")))
+    assert {key.method for key in plan.cells(plan.benchmarks[0], "ab")} == {"random", "gp"}
+
+
+@pytest.mark.parametrize("path", sorted(PLANS.glob("*.toml")), ids=lambda path: path.stem)
+def test_the_plans_that_come_with_the_repository_are_plans(path: Path) -> None:
+    plan = load_plan(path)
+    tasks = tuple("abcdefgh")
+    assert sum(1 for spec in plan.benchmarks for _ in plan.cells(spec, tasks)) > 0
+    assert {"gp", "random", "rgpe-taf"} <= set(plan.methods)
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"), [(None, "abcdefg"), (9, "abcdefg"), (7, "abcdefg"), (4, "aceg"), (2, "ag"), (1, "a")]
+)
+def test_names_are_chosen_evenly(count: int | None, expected: str) -> None:
+    assert "".join(evenly("abcdefg", count)) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("format = 1", "format = 2"), "expected format = 1, got 2"),
+        (("format = 1", "format = "), "expected a plan in TOML"),
+        (("horizon = 20", "horizont = 20"), "the plan: unknown key 'horizont'; known are format, methods"),
+        (("horizon = 20", "horizon = 0"), "the plan: horizon must be at least 1, got 0"),
+        (("horizon = 20", 'horizon = "20"'), "the plan: horizon must be of type int, got '20'"),
+        (("repetitions = 3", "repetitions = true"), "repetitions must be of type int, got True"),
+        (("seed = 4", "seed = -1"), "seed must be at least 0, got -1"),
+        (('"gp", "rgpe', '"gpp", "rgpe'), "gpp"),
+        (('"gp", "rgpe', '"random", "rgpe'), "methods: expected different ones"),
+        (('methods = ["random", "gp", "rgpe-taf"]', "methods = []"), "methods must be a list of 1 or more names"),
+        (('weights = ["rgpe-taf"]', 'weights = ["smfo"]'), r"weights: expected methods of the plan, got \['smfo'\]"),
+        (('method = "random"', 'method = "smfo"'), "past: method must be 'gp' or 'random', got 'smfo'"),
+        (("evaluations = 30", "trials = 30"), "past: unknown key 'trials'"),
+        (('name = "mine"', 'name = "forrester"'), "benchmarks]] with different names"),
+        (('name = "mine"', ""), "benchmarks: expected a name"),
+        (('mode = "forest"', 'mode = "trees"'), "mode must be 'table' or 'forest', got 'trees'"),
+        (('table = "mine.csv"', ""), "mode = 'forest' needs a table, and 'mine' has none"),
+        (('benchmarks = ["forrester"]', 'benchmarks = ["b"]'), "less: expected methods and benchmarks of the plan"),
+        (("past = 3", "past = 0"), "less: past must be at least 1, got 0"),
+    ],
+)
+def test_mistakes_are_named(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    assert change[0] in WHOLE
+    path = written(tmp_path, WHOLE.replace(*change, 1))
+    with pytest.raises(InputError, match=message) as caught:
+        load_plan(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_plan_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.toml: expected a plan, but there is no such file"):
+        load_plan(tmp_path / "none.toml")

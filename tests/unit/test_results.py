@@ -1,0 +1,108 @@
+"""The file of results: what is written is read back, pandas reads it, and bad files are named with line and reason."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recollect.bench.results import FIELDS, Finished, Key, append_run, gather, open_runs, pack, read_runs
+from recollect.errors import InputError
+
+RUN = Finished(
+    Key("b", "rgpe-taf", "one, two", 0), 7, 0.1, 0.9, np.array([0.5, np.nan, 0.3, 0.1]), None, 0.0123, "0.1.0"
+)
+
+
+def other(**changes: object) -> Finished:
+    return dataclasses.replace(RUN, **changes)
+
+
+def same(a: Finished, b: Finished) -> bool:
+    return a.line() == b.line() and np.array_equal(a.values, b.values, equal_nan=True)
+
+
+def test_what_is_appended_is_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    assert open_runs(path) == []
+    weights = np.array([[np.nan] * 5, [0.25, 0.5, 0.125, 0.125, 4], [1, 0, 0, 0, 1], [0.1, 0.2, 0.3, 0.4, 30]])
+    runs = [RUN, other(key=RUN.key._replace(repetition=1), weights=weights, values=np.array([1 / 3, 1e-300, 2.0, 0.0]))]
+    for run in runs:
+        append_run(path, run)
+    assert all(map(same, open_runs(path), runs))
+    assert all(map(same, read_runs(path), runs))
+
+
+def test_pandas_reads_it_in_one_line(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="part of the extra train")
+    path = tmp_path / "runs.csv"
+    open_runs(path)
+    append_run(path, RUN)
+    frame = pandas.read_csv(path)
+    assert tuple(frame.columns) == FIELDS
+    assert frame.loc[0, "task"] == "one, two"
+    assert [float(value) for value in frame.loc[0, "values"].split()][2] == 0.3
+    pack([RUN], tmp_path / "packed.csv.gz")
+    assert pandas.read_csv(tmp_path / "packed.csv.gz").loc[0, "best"] == 0.1
+
+
+def test_regret_is_normalised_with_the_ends_of_the_task() -> None:
+    np.testing.assert_allclose(RUN.regret, [0.5, 0.5, 0.25, 0.0], atol=1e-15)
+    assert other(worst=0.1).regret.tolist() == [0.0] * 4
+    assert other(values=np.array([np.nan, 0.9])).regret.tolist() == [np.inf, 1.0]
+
+
+def test_packed_runs_are_sorted_rounded_and_the_same_bytes_in_any_order(tmp_path: Path) -> None:
+    runs = [
+        other(key=Key("b", method, "t", r), seconds=r + 0.5, values=np.array([1 / 3]))
+        for method in "ba"
+        for r in (1, 0)
+    ]
+    paths = [tmp_path / "deep" / "one.csv.gz", tmp_path / "two.csv.gz"]
+    pack(runs, paths[0])
+    pack([dataclasses.replace(run, seconds=9.0) for run in runs[::-1]], paths[1])
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+    found = read_runs(paths[0])
+    assert [run.key for run in found] == sorted(run.key for run in runs)
+    assert found[0].values.tolist() == [0.33333]
+
+
+def test_runs_of_several_places_come_together(tmp_path: Path) -> None:
+    (tmp_path / "study").mkdir()
+    open_runs(tmp_path / "study" / "runs.csv")
+    append_run(tmp_path / "study" / "runs.csv", RUN)
+    pack([other(key=RUN.key._replace(repetition=1))], tmp_path / "more.csv.gz")
+    assert [run.key.repetition for run in gather([tmp_path / "study", tmp_path / "more.csv.gz"])] == [0, 1]
+    with pytest.raises(InputError, match=r"the run b rgpe-taf one, two 0 is both in .*runs.csv and in .*runs.csv"):
+        gather([tmp_path / "study", tmp_path / "study"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "line 1: expected format,benchmark"),
+        ("a,b\n1,2\n", "line 1: expected format,benchmark"),
+        (",".join(FIELDS) + "\n1,2\n", "line 2: expected 12 cells, got 2"),
+        (",".join(FIELDS) + "\n9,b,m,t,0,0,0,1,0.5,,1,v\n", "line 2: expected results of format 1, got '9'"),
+        (",".join(FIELDS) + "\n1,b,m,t,0,0,0,1,0.5 x,,1,v\n", "line 2: could not convert"),
+        (",".join(FIELDS) + "\n1,b,m,t,0,0,0,1,0.5,1/2,1,v\n", "line 2: expected 5 numbers"),
+        (",".join(FIELDS) + 2 * "\n1,b,m,t,0,0,0,1,0.5,,1,v" + "\n", "line 3: the run .* comes twice"),
+    ],
+)
+def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "runs.csv"
+    path.write_text(text)
+    with pytest.raises(InputError, match=f"runs.csv, {message}"):
+        read_runs(path)
+    packed = tmp_path / "runs.csv.gz"
+    packed.write_bytes(gzip.compress(text.encode())[:-4])
+    with pytest.raises(InputError, match="cannot be read"):
+        read_runs(packed)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.csv: expected a file of results, but there is none"):
+        gather([tmp_path / "none.csv"])

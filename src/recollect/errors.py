@@ -9,6 +9,7 @@
      ├── InputTypeError   (TypeError)     an argument has the wrong type
      ├── ExhaustedError   (LookupError)   every candidate has been suggested already
      ├── MissingExtraError (ImportError)  an optional library that a method needs is not installed
+     ├── StorageError     (OSError)       results could not be written
      └── NumericalError   (ArithmeticError)  a matrix could not be factorised even with jitter
 
     RecollectWarning      (UserWarning)
@@ -44,6 +45,10 @@ class ExhaustedError(RecollectError, LookupError):
 
 class MissingExtraError(RecollectError, ImportError):
     """An optional library that a method needs is not installed."""
+
+
+class StorageError(RecollectError, OSError):
+    """Results could not be written."""
 
 
 class NumericalError(RecollectError, ArithmeticError):

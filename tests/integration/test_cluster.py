@@ -39,7 +39,7 @@ class LocalCluster:
     def _start(self, kind: str, *options: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--host", "127.0.0.1", *options]
         with (self.folder / "log").open("ab") as log:
-            return subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
+            return subprocess.Popen(command, stdout=log, stderr=log, process_group=0)
 
     def worker(self) -> subprocess.Popen[bytes]:
         options = ("--nthreads", "1", "--no-dashboard", "--no-nanny", "--local-directory", str(self.folder))

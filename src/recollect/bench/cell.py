@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from recollect import __version__
 from recollect.bench.plan import Spec
 from recollect.bench.problem import Benchmark
 from recollect.bench.results import WEIGHTS, Finished, Key
@@ -107,7 +108,7 @@ def run_job(job: Job) -> Made | Crashed:
 
 def make_run(job: Job) -> Made:
     """Make a run."""
-    from recollect import Optimizer, __version__
+    from recollect.optimizer.optimizer import Optimizer
 
     benchmark = opened(job.spec)
     task = benchmark.task(job.key.task)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from recollect.errors import StorageError
+
 
 def open_lines(path: Path, head: str = "") -> str:
     """Return the whole lines of a file, as one text; the file is begun with ``head`` if there is none."""
@@ -32,11 +34,11 @@ def append_lines(path: Path, text: str) -> None:
         try:
             written = os.write(handle, data)
             if written < len(data):
-                raise OSError(f"{path}: only {written} of {len(data)} bytes could be written; is the disk full?")
+                raise OSError(f"only {written} of {len(data)} bytes could be written")
             os.fsync(handle)
-        except OSError:
+        except OSError as error:
             os.ftruncate(handle, before)
-            raise
+            raise StorageError(f"{path}: {error}; what was written before is kept") from error
     finally:
         os.close(handle)
 

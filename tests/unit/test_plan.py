@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,13 @@ def test_a_method_can_be_left_out_of_a_benchmark(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(PLANS.glob("*.toml")), ids=lambda path: path.stem)
-def test_the_plans_that_come_with_the_repository_are_plans(path: Path) -> None:
+def test_the_plans_that_come_with_the_repository_are_plans(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_DATA", str(tmp_path))
+    for entry in tomllib.loads(path.read_text())["benchmarks"]:
+        if "table" in entry:
+            (tmp_path / entry["table"]).touch()
     plan = load_plan(path)
     tasks = tuple("abcdefgh")
     assert sum(1 for spec in plan.benchmarks for _ in plan.cells(spec, tasks)) > 0

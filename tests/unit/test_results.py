@@ -67,7 +67,7 @@ def test_packed_runs_are_sorted_rounded_and_the_same_bytes_in_any_order(tmp_path
     assert paths[0].read_bytes() == paths[1].read_bytes()
     found = read_runs(paths[0])
     assert [run.key for run in found] == sorted(run.key for run in runs)
-    assert found[0].values.tolist() == [0.33333]
+    assert found[0].values.tolist() == [0.3333333]
 
 
 def test_runs_of_several_places_come_together(tmp_path: Path) -> None:
@@ -101,6 +101,15 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str, message:
     packed.write_bytes(gzip.compress(text.encode())[:-4])
     with pytest.raises(InputError, match="cannot be read"):
         read_runs(packed)
+
+
+def test_a_line_that_is_just_being_written_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "runs.csv"
+    open_runs(path)
+    append_run(path, RUN)
+    with path.open("a") as file:
+        file.write("1,b,m")
+    assert [run.key for run in gather([path])] == [RUN.key]
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ FIELDS = (
     *("best", "worst", "values", "weights", "seconds", "version"),
 )
 RUNS = "runs.csv"  # in the folder of an experiment
+DIGITS = 7  # of packed errors
 NO_MODEL = "-"
 WEIGHTS = 5  # numbers kept for each evaluation
 
@@ -79,10 +80,15 @@ class Finished:
 
 
 def read_runs(path: Path) -> list[Finished]:
-    """Return the runs in a file; InputError with file, line and reason for one that holds something else."""
+    """Return the runs in a file; InputError with file, line and reason for one that holds something else.
+
+    A last line that is just being written is left out.
+    """
     try:
         content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+        text = content[: content.rfind(b"\n") + 1].decode("utf-8")
     except FileNotFoundError as error:
         raise InputError(f"{path}: expected a file of results, but there is none") from error
     except (OSError, EOFError, ValueError, zlib.error) as error:
@@ -115,13 +121,13 @@ def append_run(path: Path, run: Finished) -> None:
 
 
 def pack(runs: Iterable[Finished], path: Path) -> None:
-    """Write finished runs, sorted, as a compressed file: errors with 5 significant digits, without times.
+    """Write finished runs, sorted, as a compressed file: errors with `DIGITS` significant digits, without times.
 
     The same runs give the same bytes, in whatever order they were made.
     """
     lines = [_csv_line(FIELDS)]
     for run in sorted(runs, key=lambda run: run.key):
-        values = [float(f"{value:.5g}") for value in run.values.tolist()]
+        values = [float(f"{value:.{DIGITS}g}") for value in run.values.tolist()]
         short = Finished(
             run.key, run.seed, run.best, run.worst, np.array(values), run.weights, float("nan"), run.version
         )

@@ -12,6 +12,7 @@ import typer
 
 from recollect.cli.bench_build import build
 from recollect.cli.bench_run import pack, run
+from recollect.cli.bench_table import table
 
 if TYPE_CHECKING:
     from recollect.bench.fetch import Progress
@@ -24,7 +25,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for command in (build, run, pack):
+for command in (build, run, pack, table):
     app.command()(command)
 
 

@@ -40,7 +40,7 @@ def pack(
     results: Annotated[list[Path], typer.Argument(help="Results: folders or files.")],
     out: Annotated[Path, typer.Option(help="File to write (.csv.gz).")],
 ) -> None:
-    """Write finished runs into one file: sorted, errors with five digits, compressed, without times.
+    """Write finished runs into one file: sorted, errors with seven digits, compressed, without times.
 
     Example: recollect bench pack quick --out quick.csv.gz
     """

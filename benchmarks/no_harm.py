@@ -24,6 +24,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,9 @@ import numpy as np
 
 import recollect
 from functions import FUNCTIONS
-from grids import GRIDS, grid_space, load
+from recollect.bench import Benchmark, from_table
 
+GRIDS = ("svm_grid", "adaboost_grid")
 HORIZON = OBSERVATIONS = 50
 PAST_TASKS = 20
 SHOWN = (1, 2, 3, 5, 10, 20, 30, 40, 50)
@@ -48,7 +50,7 @@ Cell = tuple[str, str, str, int]  # problem, kind of past, task, seed
 class Problem:
     """One task to tune, and the past runs as they truly were."""
 
-    space: dict[str, tuple[float, float]]
+    space: Any
     candidates: list[Config] | None
     value: Callable[[Config], float]
     best: float
@@ -56,22 +58,28 @@ class Problem:
     past: list[recollect.Run]
 
 
-def grid_problem(data: Path, grid: str, task: str, seed: int) -> Problem:
+@cache
+def grid(data: Path, name: str) -> Benchmark:
+    return from_table(data / f"{name}.csv.gz")
+
+
+def grid_problem(data: Path, name: str, task: str, seed: int) -> Problem:
     """One task of a grid; the past runs of a seed are the same for all tasks, so that their fits are shared."""
-    configs, tasks = load(data / f"{grid}.csv.gz")
-    where = {tuple(config.values()): index for index, config in enumerate(configs)}
-    errors = tasks[task]
+    benchmark = grid(data, name)
+    target, configs = benchmark.task(task), benchmark.candidates
+    assert configs is not None
     past = []
-    for number, other in enumerate(sorted(tasks)):
+    for number, other in enumerate(sorted(benchmark.tasks)):
         if other != task:
             picks = np.random.default_rng([seed, number]).permutation(len(configs))[:OBSERVATIONS]
-            past.append(recollect.Run(other, [configs[g] for g in picks], tasks[other][picks]))
+            tried = [configs[g] for g in picks]
+            past.append(recollect.Run(other, tried, [benchmark.task(other).evaluate(config) for config in tried]))
     return Problem(
-        grid_space(configs),
-        configs,
-        value=lambda config: float(errors[where[tuple(config.values())]]),
-        best=float(errors.min()),
-        unit=float(errors.max() - errors.min()) / 100,
+        benchmark.space,
+        list(configs),
+        value=target.evaluate,
+        best=target.best,
+        unit=(target.worst - target.best) / 100,
         past=past,
     )
 
@@ -156,7 +164,7 @@ def wanted(options: argparse.Namespace) -> list[Cell]:
             seeds = range(20 if options.seeds is None else options.seeds)
             cells += [(problem, kind, "", seed) for kind in options.past for seed in seeds]
         else:
-            tasks = sorted(load(options.data / f"{problem}.csv.gz")[1])[: options.tasks]
+            tasks = sorted(grid(options.data, problem).tasks)[: options.tasks]
             seeds = range(5 if options.seeds is None else options.seeds)
             cells += [(problem, kind, task, seed) for kind in options.past for seed in seeds for task in tasks]
     return cells

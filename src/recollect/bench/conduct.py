@@ -41,7 +41,7 @@ Bases = Mapping[tuple[str, int], Kept]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Tally:
     """How many runs there are now, how many of them are new, and those that could not be made."""
 
     runs: int
@@ -67,7 +67,7 @@ class _Desk:
         self.new += 1
 
 
-def conduct(plan: Plan, folder: Path, *, engine: Engine, progress: Progress | None = None) -> Outcome:
+def conduct(plan: Plan, folder: Path, *, engine: Engine, progress: Progress | None = None) -> Tally:
     """Make what is missing of a plan's runs; ``progress(what, done, total)`` counts them, for each benchmark anew."""
     folder.mkdir(parents=True, exist_ok=True)
     with _alone(folder):
@@ -76,7 +76,7 @@ def conduct(plan: Plan, folder: Path, *, engine: Engine, progress: Progress | No
         desk = _Desk(plan, folder, engine, told, {run.key for run in open_runs(folder / RUNS)})
         for spec in plan.benchmarks:
             _conduct_benchmark(desk, spec)
-        return Outcome(len(desk.done), desk.new, tuple(desk.crashed))
+        return Tally(len(desk.done), desk.new, tuple(desk.crashed))
 
 
 def draw_past(bases: Bases, key: Key, *, round_: int, few: int | None) -> tuple[Kept, ...]:

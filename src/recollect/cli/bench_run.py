@@ -27,12 +27,12 @@ def run(
     wanted = load_plan(plan)
     engine = Local(jobs) if cluster is None else Cluster(cluster)
     with _bars() as progress:
-        outcome = conduct(wanted, out, engine=engine, progress=progress)
-    for crash in outcome.crashed:
+        tally = conduct(wanted, out, engine=engine, progress=progress)
+    for crash in tally.crashed:
         typer.echo(f"{' '.join(map(str, crash.key))} crashed:\n{crash.reason}", err=True)
-    typer.echo(f"{out}: {outcome.runs} runs, {outcome.new} of them new")
-    if outcome.crashed:
-        typer.echo(f"{len(outcome.crashed)} runs crashed; the same command tries them again", err=True)
+    typer.echo(f"{out}: {tally.runs} runs, {tally.new} of them new")
+    if tally.crashed:
+        typer.echo(f"{len(tally.crashed)} runs crashed; the same command tries them again", err=True)
         raise typer.Exit(1)
 
 

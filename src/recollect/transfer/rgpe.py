@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from recollect.numerics.arrays import BoolArray, FloatArray
+from recollect.numerics.threads import single_threaded
 from recollect.transfer import ranking
 from recollect.transfer.dilution import Dilution, check_dilution, draw_dropped, keep_probability
 from recollect.transfer.weights import Weights, as_count, as_finite, as_generator, as_shape
@@ -48,11 +49,12 @@ def rgpe_weights(
     rng = as_generator("rng", rng)
     if y.size < LEAST_OBSERVATIONS:
         return Weights.uniform(len(base))
-    losses = ranking.ResampledLosses.over(base, loo, y, ranking.bootstrap_counts(y.size, samples, rng=rng))
-    fraction, mean = losses.compare()
-    keep = keep_probability(fraction, y.size, horizon=horizon, kind=dilution)
-    dropped = draw_dropped(keep, rng)
-    return Weights(losses.shares(dropped), mean, ranking.misranked_counts(base, loo, y), dropped, keep)
+    with single_threaded():
+        losses = ranking.ResampledLosses.over(base, loo, y, ranking.bootstrap_counts(y.size, samples, rng=rng))
+        fraction, mean = losses.compare()
+        keep = keep_probability(fraction, y.size, horizon=horizon, kind=dilution)
+        dropped = draw_dropped(keep, rng)
+        return Weights(losses.shares(dropped), mean, ranking.misranked_counts(base, loo, y), dropped, keep)
 
 
 def percentile_weights(base_draws: ArrayLike, fold_draws: ArrayLike, y: ArrayLike) -> Weights:

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from recollect.bench.results import Finished, Key, gather
+from recollect.bench.results import Finished, Key
 from recollect.bench.statistics import best_so_far, random_multiple
 from recollect.errors import InputError
 from recollect.numerics.arrays import FloatArray
@@ -26,8 +26,6 @@ from recollect.numerics.arrays import FloatArray
 MULTIPLES = (2, 4, 10)
 DEFAULT_HORIZON = 50  # where there are only runs of random search
 ROUNDED = 5e-7  # what the seven digits that are kept of an error may change in it
-
-read_results = gather
 
 Curves: TypeAlias = Mapping[tuple[str, int], FloatArray]
 """Regret (h,) of every run, by task and repetition."""

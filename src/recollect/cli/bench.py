@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from recollect.cli.bench_build import build
+from recollect.cli.bench_figure import figure, scaling
 from recollect.cli.bench_run import pack, run
 from recollect.cli.bench_table import table
 
@@ -25,7 +26,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for command in (build, run, pack, table):
+for command in (build, run, pack, table, figure, scaling):
     app.command()(command)
 
 

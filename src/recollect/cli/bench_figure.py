@@ -1,0 +1,85 @@
+"""``recollect bench figure`` and ``recollect bench scaling``: what experiments showed, and how fitting time grows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from recollect.bench.problem import Benchmark
+    from recollect.bench.scaling import Measurement, ScalingPlan
+
+
+class Wanted(StrEnum):
+    """Which figures."""
+
+    all = "all"
+    regret = "regret"
+    ranks = "ranks"
+    weights = "weights"
+    difference = "difference"
+
+
+def figure(
+    results: Annotated[list[Path], typer.Argument(help="Files of results, or folders that hold a runs.csv.")],
+    wanted: Annotated[Wanted, typer.Option("--figure", help="Which figures.")] = Wanted.all,
+    benchmark: Annotated[str | None, typer.Option(help="Only this benchmark.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("figures"),
+) -> None:
+    """Draw figures of finished experiments: regret curves, ranks, weights, critical differences; PNG and SVG."""
+    from recollect.bench.figures import KINDS, draw_figures
+    from recollect.bench.results import gather
+
+    kinds = [kind for kind in KINDS if wanted in (Wanted.all, kind)]
+    for path in draw_figures(gather(results), out, kinds=kinds, benchmark=benchmark):
+        typer.echo(path)
+
+
+def scaling(
+    benchmark: Annotated[str | None, typer.Option(help="Whose tasks are used; adaboost-grid if not given.")] = None,
+    table: Annotated[Path | None, typer.Option(help="Tidy CSV file instead of a benchmark.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for scaling.csv and the figure.")] = Path("scaling"),
+    repetitions: Annotated[int, typer.Option(min=1, help="Measurements of everything.")] = 5,
+    most: Annotated[int, typer.Option(min=5, help="Past runs that the multi-task process is measured with.")] = 50,
+    seconds_limit: Annotated[float, typer.Option(min=1, help="Stop measuring after about so many seconds.")] = 600.0,
+) -> None:
+    """Measure how fitting time grows with past runs, and the time of weights with resamples; CSV and figure."""
+    from recollect.bench.figure_scaling import scaling_figure
+    from recollect.bench.figure_style import save
+    from recollect.bench.scaling import ScalingPlan, measure_scaling, write_measurements
+
+    plan = ScalingPlan(few=tuple(range(5, most + 1, 5)), repetitions=repetitions, seconds_limit=seconds_limit)
+    chosen = _opened(benchmark, table)
+    path = out / "scaling.csv"
+    rows = write_measurements(_watched(measure_scaling(chosen, plan), plan), path)
+    if len(rows) < plan.rows:
+        typer.echo(f"{plan.rows - len(rows)} of {plan.rows} measurements were left out to keep to the time limit")
+    title = f"{chosen.name}, {plan.observations} observations on every task"
+    for file in (path, *save(scaling_figure(title, rows), out / "scaling")):
+        typer.echo(file)
+
+
+def _opened(name: str | None, table: Path | None) -> Benchmark:
+    from recollect.bench import from_table, load
+    from recollect.errors import InputError
+
+    if name is not None and table is not None:
+        raise InputError(f"expected --benchmark or --table, got both: {name} and {table}")
+    return load(name or "adaboost-grid") if table is None else from_table(table)
+
+
+def _watched(rows: Iterable[Measurement], plan: ScalingPlan) -> Iterator[Measurement]:
+    """Show how many measurements are done."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        bar = bars.add_task("measuring", total=plan.rows)
+        for done, row in enumerate(rows, start=1):
+            bars.update(bar, completed=done, description=f"{row.kind} {row.method} {row.x:,}")
+            yield row

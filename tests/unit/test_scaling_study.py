@@ -1,0 +1,205 @@
+"""The scaling study: what is measured, in which order, how it ends in time, and its figure."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from matplotlib.text import Text
+from typer.testing import CliRunner
+
+from recollect.bench import from_table, load, scaling
+from recollect.bench.figure_scaling import mean_seconds, scaling_figure
+from recollect.bench.problem import Benchmark
+from recollect.bench.scaling import Measurement, ScalingPlan, measure_scaling, write_measurements
+from recollect.cli.bench_figure import scaling as scaling_command
+from recollect.errors import InputError
+from recollect.optimizer.belief import Belief, believe
+from recollect.transfer.sources import SourceData
+
+SMALL = ScalingPlan(few=(2, 4), many=(3, 7), resamples=(10, 20), repetitions=2, observations=6)
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    path = tmp_path_factory.mktemp("table") / "grid.csv"
+    lines = [f"t{task},{x},{abs(x - 3 - task) + 0.1 * task}" for task in range(4) for x in range(9)]
+    path.write_text("\n".join(["task,x,error", *lines]))
+    return from_table(path)
+
+
+@pytest.fixture(scope="module")
+def rows(grid: Benchmark) -> list[Measurement]:
+    return list(measure_scaling(grid, SMALL))
+
+
+def test_everything_is_measured_in_every_repetition(rows: list[Measurement]) -> None:
+    expected = [
+        *(("once", "rgpe-mean", x) for x in (2, 4)),
+        *(("online", method, x) for method in ("tstr-ei", "rgpe-mean") for x in (2, 4)),
+        *(("resamples", "rgpe-mean", x) for x in (10, 20)),
+        *(("many", method, x) for method in ("tstr-ei", "rgpe-mean") for x in (3, 7)),
+        *((kind, "mtgp", x) for kind in ("once", "online") for x in (2, 4)),
+    ]
+    counts = Counter((row.kind, row.method, row.x) for row in rows)
+    assert counts == dict.fromkeys(expected, 2)
+    assert len(rows) == SMALL.rows
+    assert all(row.seconds > 0 for row in rows)
+    assert {row.repetition for row in rows} == {0, 1}
+
+
+def test_the_slowest_method_comes_last_with_few_past_runs_first(rows: list[Measurement]) -> None:
+    first = next(number for number, row in enumerate(rows) if row.method == "mtgp")
+    sizes = [row.x for row in rows[first:]]
+    assert {row.method for row in rows[first:]} == {"mtgp"}
+    assert sizes == sorted(sizes)
+
+
+def test_fitting_one_by_one_takes_longer_with_more_past_runs(rows: list[Measurement]) -> None:
+    for repetition in (0, 1):
+        own = [row for row in rows if (row.kind, row.method, row.repetition) == ("once", "rgpe-mean", repetition)]
+        assert own[0].seconds < own[1].seconds
+
+
+def test_each_fit_sees_so_many_past_runs_of_other_tasks(grid: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def watching(method: object, frame: object, X: np.ndarray, y: np.ndarray, **more: object) -> Belief:
+        seen.append((frame, X, y))
+        return believe(method, frame, X, y, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(scaling, "believe", watching)
+    plan = ScalingPlan(few=(2,), many=(5,), resamples=(), repetitions=1, observations=6)
+    list(measure_scaling(grid, plan))
+    counts = [len(frame.sources) if frame.sources is not None else len(frame.learned.data) for frame, _, _ in seen]
+    assert counts == [1, 1, 2, 2, 2, 5, 5, 2]  # first once for nothing; weights need a fit of their own
+    X, y = seen[0][1:]
+    assert X.shape == (6, 1)
+    assert len(np.unique(X)) == 6
+    assert {own.horizon for own, _, _ in seen} == {12}
+    (target,) = (name for name in grid.tasks if np.array_equal(grid.task(name).evaluate_many(X), y))
+    past = [seen[-2][0].sources.data(number) for number in range(5)]
+    assert {run.task for run in past} == set(grid.tasks) - {target}
+    assert not same_points(past[0], past[3])
+    assert past[0].task == past[3].task
+
+
+def same_points(first: SourceData, second: SourceData) -> bool:
+    return np.array_equal(np.sort(first.X, axis=0), np.sort(second.X, axis=0))
+
+
+def test_where_every_point_can_be_evaluated_points_are_drawn_from_the_whole_space() -> None:
+    plan = ScalingPlan(few=(2,), many=(), resamples=(10,), repetitions=1, observations=5)
+    assert len(list(measure_scaling(load("forrester"), plan))) == plan.rows == 6
+
+
+def test_a_table_with_too_few_configurations_is_refused(grid: Benchmark) -> None:
+    with pytest.raises(InputError, match=r"task 't\d': expected at least 10 configurations, it has 9"):
+        next(measure_scaling(grid, ScalingPlan(few=(2,), observations=10)))
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(5.0, 1), (6.5, 2), (30.0, 4)])
+def test_no_measurement_is_begun_that_would_end_after_the_limit(
+    grid: Benchmark, monkeypatch: pytest.MonkeyPatch, limit: float, expected: int
+) -> None:
+    clock = [0.0]
+
+    def slow(*_: object) -> Iterator[Measurement]:
+        for seconds in (3.0, 1.0, 2.0, 4.0):
+            clock[0] += seconds
+            yield Measurement("online", "mtgp", 5, 0, seconds)
+
+    monkeypatch.setattr(scaling, "_all_rows", slow)
+    monkeypatch.setattr(scaling.time, "monotonic", lambda: clock[0])
+    # After 3 s another 3 s may be needed: 6 s. After 4 s: 7 s. After 6 s: 9 s.
+    assert len(list(measure_scaling(grid, ScalingPlan(seconds_limit=limit)))) == expected
+
+
+def test_rows_are_written_as_they_come(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "scaling.csv"
+
+    def interrupted() -> Iterator[Measurement]:
+        yield Measurement("online", "tstr-ei", 5, 0, 0.123456)
+        assert path.read_text().count("\n") == 2
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_measurements(interrupted(), path)
+    with path.open(newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row == {"kind": "online", "method": "tstr-ei", "x": "5", "repetition": "0", "seconds": "0.1235"}
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    untouched = iter([Measurement("online", "tstr-ei", 5, 0, 1.0)])
+    with pytest.raises(InputError, match="expected a file that can be written"):
+        write_measurements(untouched, tmp_path / "file" / "scaling.csv")
+    assert next(untouched).x == 5
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"few": ()},
+        {"few": (5, 5)},
+        {"few": (10, 5)},
+        {"many": (0, 5)},
+        {"resamples": (-1,)},
+        {"repetitions": 0},
+        {"observations": 1},
+        {"seconds_limit": 0.0},
+        {"seconds_limit": float("nan")},
+    ],
+)
+def test_impossible_plans_are_refused(bad: dict[str, object]) -> None:
+    with pytest.raises(InputError, match="ScalingPlan: expected"):
+        ScalingPlan(**bad)  # type: ignore[arg-type]
+
+
+def test_lines_are_means_over_repetitions_and_end_where_time_was_over() -> None:
+    rows = [
+        *(Measurement("online", "rgpe-mean", x, repetition, x + repetition) for x in (5, 10) for repetition in (0, 2)),
+        Measurement("online", "mtgp", 5, 0, 40.0),
+    ]
+    x, means = mean_seconds(rows[:4])
+    assert x.tolist() == [5, 10]
+    assert means.tolist() == [6, 11]
+    figure = scaling_figure("toy", rows)
+    (axes,) = figure.axes
+    assert [6.0, 11.0] in [list(line.get_ydata()) for line in axes.lines]
+    texts = {text.get_text() for text in figure.findobj(Text)}
+    assert {"toy", "RGPE", "multi-task GP (to 5)", "seconds", "number of past runs"} <= texts
+    assert not any("Thin lines" in text for text in texts)
+
+
+def test_the_figure_has_a_panel_for_each_question(rows: list[Measurement]) -> None:
+    figure = scaling_figure("toy", rows)
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
+    assert titles == ["fitting with few past runs", "fitting with many past runs", "weights of RGPE alone"]
+    with pytest.raises(InputError, match="at least one measurement"):
+        scaling_figure("toy", [])
+
+
+def test_the_command_writes_rows_and_figure_and_says_what_was_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Measurement]
+) -> None:
+    monkeypatch.setattr(scaling, "_all_rows", lambda *_: iter(rows[:5]))
+    app = typer.Typer()
+    app.command()(scaling_command)
+    table = tmp_path / "own.csv"
+    table.write_text("task,x,error\na,1,2\na,2,3\n")
+    arguments = ["--table", str(table), "--out", str(tmp_path / "out"), "--repetitions", "1", "--most", "10"]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert "17 of 22 measurements were left out" in done.output
+    assert len((tmp_path / "out" / "scaling.csv").read_text().splitlines()) == 6
+    assert (tmp_path / "out" / "scaling.svg").exists()
+    assert (tmp_path / "out" / "scaling.png").exists()
+    both = CliRunner().invoke(app, [*arguments, "--benchmark", "branin"])
+    assert isinstance(both.exception, InputError)

@@ -2,7 +2,7 @@
 
 For every benchmark the mean of Spearman's correlation over all pairs of tasks, and how it is spread; with ``--figures
 FOLDER`` a small heat map of all pairs (needs matplotlib). Benchmarks are given by name, tables by path. Forests stand
-for a table whose tasks were measured at different configurations; they are built where they are not stored yet.
+for a table whose tasks were measured at different configurations: 100 trees each, on ranks, not tuned.
 
     python benchmarks/agreement.py own-svm branin DIR/lcbench_yahpo.csv.gz --figures docs/figures
 """
@@ -15,7 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from recollect.bench import Benchmark, from_table, load
+from recollect.bench.forest_task import Build
 from recollect.bench.statistics import task_agreement
+from recollect.bench.tune_forest import TuneSettings
 
 SHOWN = (5, 50, 95)
 
@@ -25,7 +27,10 @@ def open_benchmark(given: str, jobs: int) -> Benchmark:
     if not given.endswith((".csv", ".csv.gz")):
         return load(given)
     table = from_table(given)
-    return table if table.candidates is not None else from_table(given, mode="forest", jobs=jobs)
+    if table.candidates is not None:
+        return table
+    build = Build(TuneSettings(candidates=0, final_trees=100, scale="rank"))
+    return from_table(given, mode="forest", jobs=jobs, build=build)
 
 
 def ordered(agreement: np.ndarray) -> np.ndarray:

@@ -60,7 +60,7 @@ def test_the_suite_loads_in_less_than_a_second() -> None:
 def test_entries_trained_again_have_the_stored_error(name: str) -> None:
     pytest.importorskip("sklearn", reason="models are trained with scikit-learn")
     if name == "own-xgboost":
-        pytest.importorskip("xgboost", reason="not part of the extras")
+        pytest.importorskip("xgboost", reason="part of the extra train")
     if version("scikit-learn") != BUILT[name]["versions"]["scikit-learn"]:
         pytest.skip(f"trained with scikit-learn {BUILT[name]['versions']['scikit-learn']}")
     numbers = read_table(name, compiled(name)).numbers

@@ -5,8 +5,9 @@ The public names, loaded when first used: ``import recollect`` itself imports no
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from recollect.lazy import lazily
 
 if TYPE_CHECKING:
     from recollect import bench, transfer
@@ -86,15 +87,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import a public name from where it lives when it is first used."""
-    if name in _MODULES:
-        return import_module(f"recollect.{name}")
-    if name not in _HOME:
-        raise AttributeError(f"module 'recollect' has no attribute {name!r}")
-    value = getattr(import_module(f"recollect.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazily(__name__, _HOME, _MODULES)
 
 
 def __dir__() -> list[str]:

@@ -5,8 +5,9 @@ Public names, loaded when first used: `load`, `names`, `from_table`, `Benchmark`
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from recollect.lazy import lazily
 
 if TYPE_CHECKING:
     from recollect.bench.problem import About, Benchmark, Task
@@ -24,9 +25,4 @@ _HOME = {
     "names": "registry",
 }
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name from where it lives when it is first used."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'recollect.bench' has no attribute {name!r}")
-    return getattr(import_module(f"recollect.bench.{_HOME[name]}"), name)
+__getattr__ = lazily(__name__, _HOME)

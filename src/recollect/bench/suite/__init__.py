@@ -7,8 +7,9 @@ same data sets. Public names, loaded when first used: `SUITE` (the six names), `
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from recollect.lazy import lazily
 
 if TYPE_CHECKING:
     from recollect.bench.suite.builder import build_suite
@@ -19,9 +20,4 @@ __all__ = ["SUITE", "build_suite", "check_stored", "load_suite"]
 
 _HOME = {"SUITE": "spaces", "build_suite": "builder", "check_stored": "store", "load_suite": "store"}
 
-
-def __getattr__(name: str) -> Any:
-    """Import a public name from where it lives when it is first used."""
-    if name not in _HOME:
-        raise AttributeError(f"module 'recollect.bench.suite' has no attribute {name!r}")
-    return getattr(import_module(f"recollect.bench.suite.{_HOME[name]}"), name)
+__getattr__ = lazily(__name__, _HOME)

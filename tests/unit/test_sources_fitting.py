@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 from pathlib import Path
 
 import numpy as np
@@ -182,7 +183,7 @@ def test_few_fits_stay_in_this_process_and_many_use_all_cores(monkeypatch: pytes
         run = make_run(0, n)
         return {bytes([i]): fitting._task(run, SHAPE, QUICK) for i in range(count)}
 
-    monkeypatch.setattr(fitting.os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
     assert fitting._workers(tasks(10, 50), None) == 1
     assert fitting._workers(tasks(60, 50), None) == 6
     assert fitting._workers(tasks(4, 300), None) == 4

@@ -15,9 +15,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import json
-import os
 import shutil
-import sys
 import tempfile
 import urllib.error
 import urllib.request
@@ -29,6 +27,7 @@ from typing import Any
 
 from recollect import __version__
 from recollect.errors import InputError, RecollectError
+from recollect.system import UserFolder
 
 Progress = Callable[[str, int, int | None], None]
 """Told the file, how many bytes of it have come, and how many there are (None: not known)."""
@@ -36,6 +35,13 @@ Progress = Callable[[str, int, int | None], None]
 RECORD = ".fetched.json"
 AT_ONCE = 1 << 16
 PATIENCE = 30.0  # seconds without an answer
+DATA = UserFolder(
+    variable="RECOLLECT_DATA_HOME",
+    fallback="recollect-data",
+    windows="recollect/data",
+    mac="Application Support/recollect",
+    xdg=("XDG_DATA_HOME", ".local/share"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +56,7 @@ class Part:
 
 def data_folder() -> Path:
     """Folder of fetched data; see the head of the module."""
-    named = os.environ.get("RECOLLECT_DATA_HOME", "")
-    if named:
-        return Path(named).expanduser()
-    try:
-        home = Path.home()
-    except RuntimeError:  # a user without a home, as in some containers
-        return Path(tempfile.gettempdir()) / "recollect-data"
-    platform: str = sys.platform  # as a plain string, or the type checker looks at one system only
-    if platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", "") or home / "AppData" / "Local") / "recollect" / "data"
-    if platform == "darwin":
-        return home / "Library" / "Application Support" / "recollect"
-    given = Path(os.environ.get("XDG_DATA_HOME", ""))
-    return (given if given.is_absolute() else home / ".local" / "share") / "recollect"
+    return DATA.path()
 
 
 def fetch_parts(

@@ -14,8 +14,6 @@ fits are kept: the oldest go first.
 from __future__ import annotations
 
 import os
-import sys
-import tempfile
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +24,7 @@ import numpy as np
 
 from recollect.errors import RecollectWarning
 from recollect.numerics.arrays import FloatArray
+from recollect.system import UserFolder
 
 if TYPE_CHECKING:
     import sqlite3
@@ -34,6 +33,13 @@ FORMAT = 1  # of the table and of its rows
 MOST_ROWS = 200_000
 PATIENCE = 10.0  # seconds to wait for another process
 _AT_ONCE = 500  # keys in one question; SQLite allows 999 in old versions
+CACHE = UserFolder(
+    variable="RECOLLECT_CACHE",
+    fallback="recollect",
+    windows="recollect",
+    mac="Caches/recollect",
+    xdg=("XDG_CACHE_HOME", ".cache"),
+)
 
 _CREATE = (
     "CREATE TABLE IF NOT EXISTS fits (age INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, "
@@ -142,20 +148,7 @@ class FitCache:
 
 def cache_folder() -> Path:
     """Folder of this user's caches; see the head of the module."""
-    named = os.environ.get("RECOLLECT_CACHE", "")
-    if named:
-        return Path(named).expanduser()
-    try:
-        home = Path.home()
-    except RuntimeError:  # a user without a home, as in some containers
-        return Path(tempfile.gettempdir()) / "recollect"
-    platform: str = sys.platform  # as a plain string, or the type checker looks at one system only
-    if platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", "") or home / "AppData" / "Local") / "recollect"
-    if platform == "darwin":
-        return home / "Library" / "Caches" / "recollect"
-    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    return (given if given.is_absolute() else home / ".cache") / "recollect"
+    return CACHE.path()
 
 
 def _version(connection: sqlite3.Connection) -> int:

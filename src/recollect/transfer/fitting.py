@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from recollect.surrogate.fit import FitSettings, fit_gp
 from recollect.surrogate.kernels import INACTIVE, KernelShape, inactive
 from recollect.surrogate.prior import Prior
 from recollect.surrogate.scaling import standardize
+from recollect.system import cores
 from recollect.transfer.cache import FitCache
 from recollect.transfer.sources import SourceData, SourceFit, Sources, check_columns
 
@@ -210,7 +210,7 @@ def _workers(missing: dict[bytes, Task], jobs: int | None) -> int:
     if jobs is None:
         if sum(task.seconds() for task in missing.values()) < WORTH_WORKERS:
             return 1
-        jobs = len(os.sched_getaffinity(0)) if "sched_getaffinity" in dir(os) else os.cpu_count() or 1
+        jobs = cores()
     return min(jobs, len(missing))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import recollect
 from recollect.bench.problem import About, Benchmark, Task
-from recollect.bench.tabular import distances, row_keys, shared_table, task_tables
+from recollect.bench.tabular import distances, shared_table, task_tables
 from recollect.errors import ConfigError, InputError
 
 ABOUT = About("a test", "", "", "", "table")
@@ -112,11 +112,6 @@ def test_true_is_not_taken_for_one() -> None:
 def test_encoded_points_that_are_no_row_are_refused(shared: Benchmark, point: list[float]) -> None:
     with pytest.raises(InputError, match=r"expected encoded points|is not among them"):
         shared.task("a").evaluate_many(np.array([point]))
-
-
-def test_row_keys_take_nan_for_nan_and_minus_zero_for_zero() -> None:
-    first, second, third = row_keys(np.array([[0.0, np.nan], [-0.0, -np.nan], [1.0, 0.5]]))
-    assert first == second != third
 
 
 def test_tasks_with_tables_of_their_own_say_so_themselves() -> None:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from recollect.bench.problem import About, Benchmark
-from recollect.bench.tabular import row_keys, shared_table, task_tables
+from recollect.bench.tabular import shared_table, task_tables
 from recollect.bench.tidy import WHOLE, Result, Tidy, as_float, infer_space, read_tidy
 from recollect.errors import ConfigError, InputError
 from recollect.history.run import Config
 from recollect.numerics.arrays import FloatArray
 from recollect.space.columns import Choices, Column, Steps
+from recollect.space.identity import row_keys
 from recollect.space.serial import from_json
 from recollect.space.space import Space, SpaceLike, compile_space
 

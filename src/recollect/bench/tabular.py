@@ -20,6 +20,7 @@ from recollect.bench.problem import About, Benchmark, Task
 from recollect.errors import InputError
 from recollect.history.run import Config
 from recollect.numerics.arrays import FloatArray
+from recollect.space.identity import row_keys
 from recollect.space.space import Space
 
 
@@ -108,13 +109,6 @@ def task_tables(
         return _task(task, listing(space, tables[task][0]), values[task])
 
     return Benchmark(name, space, tuple(values), None, about, make)
-
-
-def row_keys(X: FloatArray) -> list[bytes]:
-    """Return an identity for every encoded row; nan equals nan and -0 equals 0."""
-    filled = np.ascontiguousarray(np.where(np.isnan(X), -1.0, X + 0.0))
-    width, data = filled.itemsize * filled.shape[1], filled.tobytes()
-    return [data[begin : begin + width] for begin in range(0, len(data), width)]
 
 
 def distances(space: Space, X: FloatArray, x: FloatArray) -> FloatArray:

@@ -21,8 +21,8 @@ from recollect.history.run import Config
 from recollect.numerics.arrays import BoolArray, FloatArray
 from recollect.optimizer.method import Method
 from recollect.optimizer.past import PastRun
-from recollect.optimizer.suggest import row_key
 from recollect.space.align import align
+from recollect.space.identity import row_key
 from recollect.space.narrow import narrow
 from recollect.space.sampling import enumerate_space, unique_rows
 from recollect.space.space import Space

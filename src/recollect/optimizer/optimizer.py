@@ -26,7 +26,8 @@ from recollect.optimizer.explain import Explanation, explain
 from recollect.optimizer.frame import Frame, make_frame
 from recollect.optimizer.method import WITHOUT_PAST, Method
 from recollect.optimizer.past import PastRun, check_usable, gather
-from recollect.optimizer.suggest import Choice, Suggestion, row_key, settle, suggest_at_random, suggest_by_model
+from recollect.optimizer.suggest import Choice, Suggestion, settle, suggest_at_random, suggest_by_model
+from recollect.space.identity import row_key
 from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.transfer.weights import as_count
 

@@ -20,6 +20,7 @@ from recollect.acquisition.local import LocalSearch, maximize
 from recollect.acquisition.success import weigh_by_success
 from recollect.errors import ExhaustedError
 from recollect.numerics.arrays import FloatArray
+from recollect.space.identity import row_key
 from recollect.space.sampling import uniform
 from recollect.space.space import Space
 from recollect.surrogate.kernels import KernelShape
@@ -55,11 +56,6 @@ class Suggestion:
     std: float | None = None
     shares: FloatArray | None = None
     notes: tuple[str, ...] = ()
-
-
-def row_key(x: FloatArray) -> bytes:
-    """Return an identity for one encoded row; nan equals nan and -0 equals 0."""
-    return np.where(np.isnan(x), -1.0, x + 0.0).tobytes()
 
 
 def suggest_at_random(choice: Choice, reason: str, rng: np.random.Generator) -> Suggestion:

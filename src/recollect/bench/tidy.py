@@ -97,10 +97,7 @@ def _checked_header(path: Path, header: list[str]) -> Cells:
 
 
 def _error(path: Path, line: int, text: str) -> float:
-    value = as_float(text)
-    if value is None or not math.isfinite(value):
-        raise InputError(f"{path}, line {line}: expected a finite number as error, got {text!r}")
-    return value
+    return finite(text, f"{path}, line {line}", "a finite number as error")
 
 
 def as_float(text: str) -> float | None:
@@ -109,6 +106,14 @@ def as_float(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
+
+
+def finite(text: str, where: str, expected: str) -> float:
+    """Return the finite number that a text holds, or say where something else was expected."""
+    value = as_float(text)
+    if value is None or not math.isfinite(value):
+        raise InputError(f"{where}: expected {expected}, got {text!r}")
+    return value
 
 
 def infer_space(tidy: Tidy) -> Space:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +24,7 @@ import numpy as np
 
 from recollect.bench.forest_task import USUAL, Build, forest_benchmark
 from recollect.bench.problem import About, Benchmark, hint
+from recollect.bench.tidy import finite
 from recollect.errors import ConfigError, InputError
 from recollect.numerics.arrays import FloatArray
 from recollect.space.space import Space, compile_space
@@ -145,7 +145,7 @@ def read_bot(name: str, path: str | os.PathLike[str], *, whole: bool = True) -> 
             if not task.isdecimal():
                 raise InputError(f"{where}: expected a data_id, the number of a data set, got {task!r}")
             continue
-        error, runtime = _error(cells["auc"], where), _number(cells["runtime"], "runtime", where)
+        error, runtime = _error(cells["auc"], where), finite(cells["runtime"], where, "a number as runtime")
         config = None if runtime < 0.0 else _config(learner, cells, where)
         if config is None:
             left_out += 1
@@ -191,26 +191,16 @@ def _config(learner: Learner, cells: Mapping[str, str], where: str) -> dict[str,
         if isinstance(form, list):
             config[name] = cells[name]
         else:
-            value = _number(cells[name], name, where)
+            value = finite(cells[name], where, f"a number as {name}")
             config[name] = int(value) if isinstance(form[0], int) and value.is_integer() else value
     return config
 
 
 def _error(text: str, where: str) -> float:
-    auc = _number(text, "auc", where)
+    auc = finite(text, where, "a number as auc")
     if not 0.0 <= auc <= 1.0:
         raise InputError(f"{where}: expected an auc in [0, 1], got {text}")
     return 1.0 - auc
-
-
-def _number(text: str, name: str, where: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"{where}: expected a number as {name}, got {text!r}")
-    return value
 
 
 def _rows(place: Path, columns: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:

@@ -26,6 +26,7 @@ import numpy as np
 
 from recollect.bench.problem import About, Benchmark
 from recollect.bench.tabular import shared_table
+from recollect.bench.tidy import finite
 from recollect.errors import InputError
 from recollect.numerics.arrays import FloatArray
 from recollect.space.space import compile_space
@@ -204,7 +205,7 @@ def read_task(text: str, wanted: Grid, where: str) -> tuple[FloatArray, FloatArr
 def _read_line(line: str, d: int, place: str) -> tuple[float, tuple[float, ...], tuple[tuple[int, float], ...]]:
     """Return accuracy, hyperparameters (d) and meta-features of a line."""
     first, *cells = line.split() or [""]
-    accuracy = _number(first, place, "an accuracy")
+    accuracy = finite(first, place, "an accuracy")
     if not 0.0 <= accuracy <= 1.0:
         raise InputError(f"{place}: expected an accuracy in [0, 1], got {first!r}")
     point, last = [0.0] * d, -1
@@ -218,20 +219,10 @@ def _read_line(line: str, d: int, place: str) -> tuple[float, tuple[float, ...],
             raise InputError(f"{place}: expected rising indices, got {index} after {last}")
         last = index
         if index < d:
-            point[index] = _number(value, place, f"a number at index {index}")
+            point[index] = finite(value, place, f"a number at index {index}")
         else:
-            features.append((index, _number(value, place, f"a number at index {index}")))
+            features.append((index, finite(value, place, f"a number at index {index}")))
     return accuracy, tuple(point), tuple(features)
-
-
-def _number(text: str, place: str, expected: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise InputError(f"{place}: expected {expected}, got {text!r}")
-    return value
 
 
 def _check_point(point: tuple[float, ...], wanted: Grid, position: int, place: str) -> None:

@@ -134,6 +134,22 @@ def test_two_processes_build_the_same_forests_as_one(tmp_path: Path) -> None:
         assert one[1] == other[1]
 
 
+@pytest.mark.parametrize(("jobs", "processes"), [(None, 6), (1, 1), (4, 4)])
+def test_without_a_number_of_processes_there_is_one_a_core(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int | None, processes: int
+) -> None:
+    asked: list[int] = []
+
+    def results(_: object, workers: int) -> list[tuple[Path, None]]:
+        asked.append(workers)
+        return []
+
+    monkeypatch.setattr("recollect.bench.forest_task.cores", lambda: 6)
+    monkeypatch.setattr("recollect.bench.forest_task._results", results)
+    forest_benchmark("toy", SPACE, tables(), ABOUT, jobs=jobs, build=Build(TINY, folder=tmp_path))
+    assert asked == [processes]
+
+
 def test_copies_of_a_table_are_one_forest_and_any_change_is_another(tmp_path: Path) -> None:
     X, y = tables(1)["task 0"]
     data: Data = {"a": (X, y), "copy": (X.copy(), y.copy()), "errors": (X, y + 1e-9), "rows": (X[1:], y[1:])}

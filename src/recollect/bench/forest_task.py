@@ -27,6 +27,7 @@ from recollect.bench.tune_forest import PAPER, TuneSettings, forest_features, on
 from recollect.errors import InputError, RecollectWarning
 from recollect.numerics.arrays import FloatArray
 from recollect.space.space import Space
+from recollect.system import cores
 from recollect.transfer.cache import cache_folder
 
 VERSION = 1  # part of the hash: to be raised when the same data are to give another forest
@@ -114,11 +115,11 @@ class Forests:
 
 
 def forest_benchmark(
-    name: str, space: Space, data: Data, about: About, *, jobs: int = 1, build: Build = USUAL
+    name: str, space: Space, data: Data, about: About, *, jobs: int | None = 1, build: Build = USUAL
 ) -> Benchmark:
     """Return a benchmark whose tasks are forests, fitted on encoded points and errors; ``jobs`` processes build them.
 
-    All forests are built before it returns; each is loaded when its task is first asked for.
+    jobs: None = one a core. All forests are built before it returns; each is loaded when its task is first asked for.
     """
     if not data:
         raise InputError(f"benchmark {name!r} needs at least one task, got none")
@@ -126,15 +127,15 @@ def forest_benchmark(
     return Benchmark(name, space, tuple(data), None, replace(about, kind="forest", exact=False), forests.task)
 
 
-def build_forests(space: Space, data: Data, *, jobs: int = 1, build: Build = USUAL) -> Forests:
-    """Return the forests of all tasks; what is stored already is not built again."""
-    if jobs < 1:
+def build_forests(space: Space, data: Data, *, jobs: int | None = 1, build: Build = USUAL) -> Forests:
+    """Return the forests of all tasks; what is stored already is not built again. jobs: None = one a core."""
+    if jobs is not None and jobs < 1:
         raise InputError(f"build_forests: expected jobs >= 1, got {jobs}")
     folder = build.place()
     made = {task: _job(task, space, points, build.settings, folder) for task, points in data.items()}
     missing = {job.path: job for job in made.values() if not job.path.exists()}  # copies of one table are one forest
     unstored: dict[Path, _Unstored] = {}
-    for done, (path, built) in enumerate(_results(missing, jobs), start=1):
+    for done, (path, built) in enumerate(_results(missing, cores() if jobs is None else jobs), start=1):
         if built is not None:
             if not unstored:
                 _warn(f"{built.reason}; forests are kept in memory only")

@@ -37,14 +37,14 @@ def from_table(
     space: SpaceLike | str | os.PathLike[str] | None = None,
     mode: Mode = "table",
     name: str | None = None,
-    jobs: int = 1,
+    jobs: int | None = None,
     build: Build | None = None,
 ) -> Benchmark:
     """Return the benchmark in a tidy table; what is not given is inferred.
 
     space: a space, or the path of one in ConfigSpace's JSON format; None infers it. mode: ``"table"`` knows the listed
     configurations only, ``"forest"`` fits a random forest to every task and knows the whole space: in ``jobs``
-    processes, as ``build`` says. name: the file's name if not given.
+    processes (None: one a core), as ``build`` says. name: the file's name if not given.
     """
     if mode not in ("table", "forest"):
         raise InputError(f"mode must be 'table' or 'forest', got {mode!r}")

@@ -115,8 +115,7 @@ def load_bot(
     title = f"{LEARNERS[name].title} on {len(table.data)} OpenML data sets, random forests"
     measured = f"1 - AUC, predicted by a forest; {table.left_out} runs of the published table left out"
     about = About(title, CITATION, "as stated on the figshare page", SOURCE, "forest", False, measured)
-    cores = len(os.sched_getaffinity(0)) if "sched_getaffinity" in dir(os) else os.cpu_count() or 1
-    return forest_benchmark(name, table.space, table.data, about, jobs=cores if jobs is None else jobs, build=build)
+    return forest_benchmark(name, table.space, table.data, about, jobs=jobs, build=build)
 
 
 def bot_space(name: str) -> Space:

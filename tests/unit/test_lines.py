@@ -49,3 +49,24 @@ def test_a_file_is_put_in_place_whole(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(OSError, match="no"):
         put(path, b"second")
     assert path.read_bytes() == b"first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("reason", [OSError("no space left"), KeyboardInterrupt("stopped")])
+def test_what_was_written_in_part_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: BaseException
+) -> None:
+    def half(place: Path, content: bytes) -> None:
+        with place.open("wb") as file:
+            file.write(content[:3])
+        raise reason
+
+    monkeypatch.setattr(Path, "write_bytes", half)
+    with pytest.raises(type(reason), match=str(reason)):
+        put(tmp_path / "a.json", b"second")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_even_be_begun_is_refused_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        put(tmp_path / "missing" / "a.json", b"content")

@@ -17,9 +17,9 @@ as <= the largest float32 that is not above it, which is what is kept here. Spec
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from recollect.bench.lines import put
 from recollect.errors import InputError
 from recollect.numerics.arrays import FloatArray, IntArray
 
@@ -152,7 +153,6 @@ def flatten(model: RandomForestRegressor) -> Forest:
 def save_forest(forest: Forest, path: str | os.PathLike[str], *, numbers: Mapping[str, float] | None = None) -> None:
     """Write a forest as npz (plain arrays, no pickle), at once or not at all; ``numbers`` are kept beside it."""
     known = dict(numbers or {})
-    place = Path(path)
     arrays = _arrays(forest)
     head = {
         "format": np.array(FORMAT),
@@ -161,14 +161,9 @@ def save_forest(forest: Forest, path: str | os.PathLike[str], *, numbers: Mappin
         "numbers": np.array(list(known.values()), dtype=np.float64),
         "digest": np.array(_digest(arrays, forest.width, known)),
     }
-    handle, temporary = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            np.savez_compressed(stream, allow_pickle=False, **head, **arrays)
-        os.replace(temporary, place)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    content = io.BytesIO()
+    np.savez_compressed(content, allow_pickle=False, **head, **arrays)
+    put(Path(path), content.getvalue())
 
 
 def load_forest(path: str | os.PathLike[str]) -> tuple[Forest, dict[str, float]]:

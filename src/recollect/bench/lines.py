@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from uuid import uuid4
 
 from recollect.errors import StorageError
 
@@ -45,6 +46,9 @@ def append_lines(path: Path, text: str) -> None:
 
 def put(path: Path, content: bytes) -> None:
     """Put a file in place, whole or not at all."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(content)
-    temporary.replace(path)
+    temporary = path.with_name(f"{path.name}.{uuid4().hex}.tmp")  # its own, whichever process of whichever host writes
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)

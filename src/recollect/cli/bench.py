@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,9 +12,9 @@ from recollect.cli.bench_build import build
 from recollect.cli.bench_figure import figure, scaling
 from recollect.cli.bench_run import pack, run
 from recollect.cli.bench_table import table
+from recollect.cli.progress import bars
 
 if TYPE_CHECKING:
-    from recollect.bench.fetch import Progress
     from recollect.bench.problem import Benchmark
     from recollect.bench.registry import Listed
 
@@ -50,7 +48,7 @@ def fetch(
     """Get the published data of a benchmark; an interrupted download goes on where it stopped."""
     from recollect.bench import registry
 
-    with _bar("bytes") as progress:
+    with bars("bytes", "remaining", one=True) as progress:
         folder = registry.fetch(name, source=source, progress=progress)
     if folder is None:
         typer.echo(f"{name} needs no data: it comes with recollect")
@@ -79,7 +77,7 @@ def show(
     if table is not None:
         benchmark = from_table(table, space=space)
     else:
-        with _bar("forests") as tell:
+        with bars("count", "remaining") as tell:
             how = Build(progress=lambda done, total: tell("forests", done, total))
             benchmark = load(str(name), jobs=jobs, build=how)
     for line in _description(benchmark):
@@ -117,29 +115,6 @@ def _print_list(rows: list[Listed]) -> None:
         available = "offline" if row.offline else ("not built" if row.reason else "to fetch")
         table.add_row(row.name, *counts, available, row.title, row.source.removeprefix("https://"))
     Console().print(table, highlight=False)
-
-
-@contextmanager
-def _bar(unit: Literal["bytes", "forests"]) -> Iterator[Progress]:
-    """Show one bar that is told its name, how much is done, and how much there is."""
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    counter = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
-    columns = (TextColumn("{task.description:<24}"), BarColumn(), counter, TimeRemainingColumn())
-    bars = Bars(*columns, console=Console(stderr=True))
-    bar = bars.add_task("", total=None)
-
-    def tell(file: str, done: int, total: int | None) -> None:
-        bars.start()  # not before there is something to show
-        bars.update(bar, description=file, completed=done, total=total)
-
-    try:
-        yield tell
-    finally:
-        if bars.live.is_started:
-            bars.stop()
 
 
 def _unchecked(folder: Path) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from recollect.cli.progress import bars
 
 
 def build(
@@ -29,28 +30,7 @@ def build(
         # Without the folders, which are nobody's business but this computer's.
         command = f"recollect bench build {name} --jobs {jobs}{''.join(part)}"
         settings = BuildSettings(jobs=jobs, datasets=tuple(dataset or DATASETS), first=first, command=command)
-        with _bar(name) as progress:
-            path = build_suite(name, out, work=work, settings=settings, progress=progress)
+        with bars("count", "elapsed", "remaining") as tell:
+            tell(name, 0, None)
+            path = build_suite(name, out, work=work, settings=settings, progress=partial(tell, name))
         typer.echo(f"{name}: {path}")
-
-
-@contextmanager
-def _bar(name: str) -> Iterator[Callable[[int, int], None]]:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(TextColumn("{task.description:<14}"), *columns, console=Console(stderr=True)) as bars:
-        bar = bars.add_task(name, total=None)
-
-        def tell(done: int, total: int) -> None:
-            bars.update(bar, completed=done, total=total)
-
-        yield tell

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from recollect.cli.progress import bars
+
 if TYPE_CHECKING:
     from recollect.bench.problem import Benchmark
     from recollect.bench.scaling import Measurement, ScalingPlan
@@ -74,12 +76,8 @@ def _opened(name: str | None, table: Path | None) -> Benchmark:
 
 def _watched(rows: Iterable[Measurement], plan: ScalingPlan) -> Iterator[Measurement]:
     """Show how many measurements are done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description:<22}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bars:
-        bar = bars.add_task("measuring", total=plan.rows)
+    with bars("count", "elapsed", one=True) as tell:
+        tell("measuring", 0, plan.rows)
         for done, row in enumerate(rows, start=1):
-            bars.update(bar, completed=done, description=f"{row.kind} {row.method} {row.x:,}")
+            tell(f"{row.kind} {row.method} {row.x:,}", done, plan.rows)
             yield row

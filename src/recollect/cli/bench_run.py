@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from recollect.cli.progress import bars
 
 
 def run(
@@ -26,7 +26,7 @@ def run(
 
     wanted = load_plan(plan)
     engine = Local(jobs) if cluster is None else Cluster(cluster)
-    with _bars() as progress:
+    with bars("count", "rate", "elapsed", "remaining") as progress:
         tally = conduct(wanted, out, engine=engine, progress=progress)
     for crash in tally.crashed:
         typer.echo(f"{' '.join(map(str, crash.key))} crashed:\n{crash.reason}", err=True)
@@ -49,25 +49,3 @@ def pack(
     runs = gather(results)
     pack(runs, out)
     typer.echo(f"{out}: {len(runs)} runs, {out.stat().st_size / 1e6:.2f} MB")
-
-
-@contextmanager
-def _bars() -> Iterator[Callable[[str, int, int], None]]:
-    """Show one bar a benchmark: how many runs, how many a minute, how long it takes."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
-    from rich.progress import TimeElapsedColumn as Elapsed
-    from rich.progress import TimeRemainingColumn as Remaining
-
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"), Elapsed(), Remaining())
-    with Progress(TextColumn("{task.description:<24}"), *columns, console=Console(stderr=True)) as bars:
-        known: dict[str, TaskID] = {}
-
-        def tell(what: str, done: int, total: int) -> None:
-            if what not in known:
-                known[what] = bars.add_task(what, total=total, rate="")
-            task = bars.tasks[known[what]]
-            rate = f"{60 * done / task.elapsed:.0f} a minute" if task.elapsed else ""
-            bars.update(known[what], completed=done, rate=rate)
-
-        yield tell

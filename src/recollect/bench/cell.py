@@ -13,7 +13,7 @@ import time
 import traceback
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from recollect.bench.problem import Benchmark
 from recollect.bench.results import WEIGHTS, Finished, Key
 from recollect.history.run import Config, Run
 from recollect.numerics.arrays import FloatArray
+
+if TYPE_CHECKING:
+    from recollect.optimizer.optimizer import Optimizer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,7 +147,7 @@ def make_run(job: Job) -> Made:
     return Made(replace(kept.finished(benchmark, job.key.method), weights=weights), kept)
 
 
-def weights_now(optimizer: Any) -> FloatArray:
+def weights_now(optimizer: Optimizer) -> FloatArray:
     """Return the target's weight, the two largest of past runs, the rest, and how many are not 0; nan without any."""
     shown = optimizer.explain()
     past = np.sort([entry.weight for entry in shown.past if entry.weight is not None])[::-1]

@@ -90,6 +90,16 @@ def draw_past(bases: Bases, key: Key, *, round_: int, few: int | None) -> tuple[
     return tuple(bases[other, int(rng.choice(repetitions))] for other in others)
 
 
+def _round(plan: Plan, repetition: int) -> int:
+    """Return the number of a round: a repetition under the plan's seed."""
+    return ROUNDS * plan.seed + repetition
+
+
+def _seed(plan: Plan, repetition: int, number: int) -> int:
+    """Return the seed of a run: a repetition on the task with that number."""
+    return ROUNDS * _round(plan, repetition) + number
+
+
 def _conduct_benchmark(desk: _Desk, spec: Spec) -> None:
     from recollect.optimizer.catalog import method
 
@@ -109,12 +119,12 @@ def _conduct_benchmark(desk: _Desk, spec: Spec) -> None:
         return  # what is missing has been reported as crashed
 
     def job(key: Key) -> Job:
-        round_ = ROUNDS * plan.seed + key.repetition
+        round_ = _round(plan, key.repetition)
         few = plan.limits(key.method, spec.name).past
         return Job(
             key,
             spec,
-            ROUNDS * round_ + numbers[key.task],
+            _seed(plan, key.repetition, numbers[key.task]),
             plan.horizon,
             plan.horizon * (MULTIPLE if key.method == "random" else 1),
             draw_past(bases, key, round_=round_, few=few) if method(key.method).transfers else (),
@@ -141,7 +151,7 @@ def _past_runs(
     for repetition in range(source.repetitions):
         for task in tasks:
             if (task, repetition) not in bases:
-                seed = ROUNDS * (ROUNDS * desk.plan.seed + repetition) + numbers[task]
+                seed = _seed(desk.plan, repetition, numbers[task])
                 key = Key(spec.name, source.method, task, repetition)
                 jobs.append(Job(key, spec, seed, source.evaluations, source.evaluations))
 

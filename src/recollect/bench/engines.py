@@ -1,8 +1,8 @@
 """Where runs are made: in this process, in processes of this computer, or on a Dask cluster.
 
 An engine takes jobs and yields answers as soon as they are there, in any order. A job whose process was killed may have
-no answer at all; who asked notices and asks again. Dask itself gives the jobs of a lost worker
-to others; three times by its defaults, then the job has crashed.
+no answer at all; who asked notices and asks again. Dask itself gives the jobs of a lost worker to others; three times
+by its defaults, then the job has crashed.
 """
 
 from __future__ import annotations

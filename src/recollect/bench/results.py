@@ -21,7 +21,7 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -128,10 +128,7 @@ def pack(runs: Iterable[Finished], path: Path) -> None:
     lines = [_csv_line(FIELDS)]
     for run in sorted(runs, key=lambda run: run.key):
         values = [float(f"{value:.{DIGITS}g}") for value in run.values.tolist()]
-        short = Finished(
-            run.key, run.seed, run.best, run.worst, np.array(values), run.weights, float("nan"), run.version
-        )
-        lines.append(short.line())
+        lines.append(replace(run, values=np.array(values), seconds=float("nan")).line())
     path.parent.mkdir(parents=True, exist_ok=True)
     put(path, gzip.compress("".join(lines).encode("utf-8"), mtime=0))
 

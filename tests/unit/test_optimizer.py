@@ -363,3 +363,36 @@ def test_telling_a_list_instead_of_a_dict_is_refused() -> None:
 def test_methods_are_listed_and_found_by_name() -> None:
     assert {"random", "gp"} <= set(recollect.methods())
     assert recollect.method("gp").name == "gp"
+
+
+def test_a_configuration_that_somebody_else_evaluates_is_not_suggested_and_is_pending() -> None:
+    opt = Optimizer({"a": (0, 4)}, method="gp")
+    opt.expect({"a": 2})
+    opt.expect({"a": 2})
+    assert opt.pending == [{"a": 2}]
+    assert {"a": 2} not in opt.ask(4)
+    opt.tell({"a": 2}, 1.0)
+    assert {"a": 2} not in opt.pending
+    assert opt.run.configs == [{"a": 2}]
+
+
+def test_what_others_evaluate_changes_suggestions_as_what_was_asked_for_does() -> None:
+    space = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
+    run = Run("t", [{"a": i / 9, "b": (i * i % 10) / 9} for i in range(10)], [float(i % 4) for i in range(10)])
+    asked, other = Optimizer(space, method="gp", run=run), Optimizer(space, method="gp", run=run)
+    first = asked.ask()
+    other.expect(first)
+    assert asked.ask() == other.ask()
+    assert other.ask() != first
+
+
+def test_a_cancelled_configuration_may_be_suggested_again() -> None:
+    opt = Optimizer({"a": (0, 3)}, method="random")
+    asked = opt.ask(4)
+    with pytest.raises(ExhaustedError):
+        opt.ask()
+    opt.cancel(asked[1])
+    assert opt.ask() == asked[1]
+    opt.tell(asked[1], 0.5)
+    with pytest.raises(InputError, match="not pending"):
+        opt.cancel(asked[1])

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from recollect.errors import InputError
+from recollect.errors import ExhaustedError, InputError
 from recollect.history.run import Config
 from recollect.numerics.arrays import BoolArray, FloatArray
 from recollect.optimizer.method import Method
@@ -67,6 +67,11 @@ class Arena:
             return None
         first = untaken & self.preferred
         return self.rows[first if first.any() else untaken]
+
+    def exhausted(self, count: int, untaken: BoolArray) -> ExhaustedError:
+        """Return the error that says that fewer than ``count`` of the rows (N,) are left."""
+        kind = "candidates" if self.own is not None else "configurations of the search space"
+        return ExhaustedError(f"asked for {count} more, but {untaken.sum()} of the {len(untaken)} {kind} are left")
 
 
 def make_arena(

@@ -14,7 +14,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from recollect.errors import ExhaustedError, FailedTrialWarning, InputError, InputTypeError, NumericalError
+from recollect.errors import FailedTrialWarning, InputError, InputTypeError, NumericalError
 from recollect.history.run import Config, Direction, Run, State, Trial, as_number
 from recollect.numerics.arrays import BoolArray, FloatArray
 from recollect.numerics.threads import single_threaded
@@ -26,7 +26,7 @@ from recollect.optimizer.explain import Explanation, explain
 from recollect.optimizer.frame import Frame, make_frame
 from recollect.optimizer.method import WITHOUT_PAST, Method
 from recollect.optimizer.past import PastRun, check_usable, gather
-from recollect.optimizer.suggest import Choice, Suggestion, settle, suggest_at_random, suggest_by_model
+from recollect.optimizer.suggest import Choice, Suggestion, first_free, settle, suggest_at_random, suggest_by_model
 from recollect.space.identity import row_key
 from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.transfer.weights import as_count
@@ -127,7 +127,7 @@ class Optimizer:
                 return self._ask_one()
         count = as_count("count", count, least=1)
         if self._arena.rows is not None and count > self._open.sum():
-            raise self._exhausted(count)
+            raise self._arena.exhausted(count, self._open)
         with single_threaded():
             return [self._ask_one() for _ in range(count)]
 
@@ -152,13 +152,31 @@ class Optimizer:
             notes = (*notes, TOO_FAR)
         self._record(x, replace(trial, seconds=seconds, notes=notes))
 
+    def expect(self, config: Mapping[str, Any]) -> None:
+        """Take note that somebody evaluates a configuration now: it is pending until it is told or cancelled."""
+        x = self._arena.place(config)
+        key = row_key(x)
+        if key not in self._pending:
+            self._take(key)
+            self._pending[key] = _Pending(x, dict(config), ())
+
+    def cancel(self, config: Mapping[str, Any]) -> None:
+        """Take note that a pending configuration will not be evaluated after all: it may be suggested again."""
+        key = row_key(self._arena.place(config))
+        if self._pending.pop(key, None) is None:
+            raise InputError(f"cancel: this configuration is not pending: {dict(config)!r}")
+        if key not in {row_key(x) for x in self._rows}:
+            self._taken.discard(key)
+            if key in self._arena.where:
+                self._open[self._arena.where[key]] = True
+
     def explain(self) -> Explanation:
         """Say what every past run contributes and what drove the last suggestion."""
         return explain(self._method, self._run, self._past, belief=self._belief, last=self._last)
 
     def _ask_one(self) -> Config:
         if self._arena.rows is not None and not self._open.any():
-            raise self._exhausted(1)
+            raise self._arena.exhausted(1, self._open)
         suggestion = self._choose()
         key = row_key(suggestion.x)
         config = self._arena.config(suggestion.x, key)
@@ -196,10 +214,8 @@ class Optimizer:
         if self._design is None:
             self._design = self._draw_design(size)
         size = min(size, len(self._design))
-        if index >= size and self._known().any():
-            return None
         learned = self._method.design.kind == "portfolio" and sources is not None
-        if index >= size and not learned:
+        if index >= size and (not learned or self._known().any()):
             return None
         name = "the portfolio learned from past runs" if learned else "the initial design"
         return self._first_free(self._design, "point {} of " + name)
@@ -215,12 +231,8 @@ class Optimizer:
         return self._first_free(self._spare, "past runs order the results no better than a coin: exploring")
 
     def _first_free(self, rows: FloatArray, reason: str) -> Suggestion | None:
-        """Return the first row that is not taken; ``{}`` in the reason becomes its number."""
-        for number, x in enumerate(rows, start=1):
-            point = settle(self._space, x) if self._arena.rows is None else x
-            if row_key(point) not in self._taken:
-                return Suggestion(point, reason.format(number))
-        return None
+        points = rows if self._arena.rows is not None else (settle(self._space, x) for x in rows)
+        return first_free(points, self._taken, reason)
 
     def _draw_design(self, size: int) -> FloatArray:
         """Return the design; a learned one goes on beyond its size, for the case that its first points all fail."""
@@ -258,7 +270,8 @@ class Optimizer:
         return self._arena.free(np.ones_like(self._open))
 
     def _waiting(self) -> FloatArray:
-        return np.array([entry.x for entry in self._pending.values()]).reshape(-1, len(self._space.names))
+        rows = [entry.x for entry in self._pending.values() if not np.isnan(entry.x).all()]
+        return np.array(rows).reshape(-1, len(self._space.names))
 
     def _failed(self) -> FloatArray:
         rows = [x for x, trial in zip(self._rows, self._run.trials, strict=True) if not trial.ok]
@@ -282,11 +295,6 @@ class Optimizer:
         self._arena.given.encode(run.configs)  # all are checked before any is taken
         for trial in run.trials:
             self._record(self._arena.place(trial.config), trial)
-
-    def _exhausted(self, count: int) -> ExhaustedError:
-        kind = "candidates" if self._arena.own is not None else "configurations of the search space"
-        left = int(self._open.sum())
-        return ExhaustedError(f"asked for {count} more, but {left} of the {len(self._open)} {kind} are left")
 
     def _stream(self, purpose: int, index: int = 0) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self._entropy, spawn_key=(purpose, index)))

@@ -10,6 +10,7 @@ candidate is multiplied by its probability of success (`acquisition.success`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,6 +88,14 @@ def suggest_by_model(
     shares = np.zeros(len(ensemble.weights.values))
     shares[np.append(ensemble.members, -1)] = prepared.shares(x)
     return Suggestion(x, "highest acquisition value", float(mean[0]), float(np.sqrt(variance[0])), shares)
+
+
+def first_free(rows: Iterable[FloatArray], taken: Set[bytes], reason: str) -> Suggestion | None:
+    """Return the first row that is not taken, None if all are; ``{}`` in the reason becomes its number."""
+    for number, x in enumerate(rows, start=1):
+        if row_key(x) not in taken:
+            return Suggestion(x, reason.format(number))
+    return None
 
 
 def settle(space: Space, x: FloatArray) -> FloatArray:

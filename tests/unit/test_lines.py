@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect.bench.lines import append_lines, open_lines, put
+from recollect.bench.lines import append_lines, open_lines
+from recollect.files import put
 
 
 def test_a_file_is_begun_with_its_head_and_read_back(tmp_path: Path) -> None:

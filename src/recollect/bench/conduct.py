@@ -25,10 +25,11 @@ import numpy as np
 
 from recollect.bench.cell import Crashed, Job, Kept, Made, kept_from, opened, run_job
 from recollect.bench.engines import Engine
-from recollect.bench.lines import append_lines, open_lines, put
+from recollect.bench.lines import append_lines, open_lines
 from recollect.bench.plan import Plan, Spec, evenly
 from recollect.bench.results import RUNS, Finished, Key, append_run, open_runs
 from recollect.errors import InputError
+from recollect.files import put
 
 FORMAT = 1
 STUDY = "study.json"

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from recollect.bench.lines import put
 from recollect.errors import InputError
+from recollect.files import put
 from recollect.numerics.arrays import FloatArray, IntArray
 
 if TYPE_CHECKING:

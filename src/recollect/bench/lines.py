@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from uuid import uuid4
 
 from recollect.errors import StorageError
+from recollect.files import put
 
 
 def open_lines(path: Path, head: str = "") -> str:
@@ -42,13 +42,3 @@ def append_lines(path: Path, text: str) -> None:
             raise StorageError(f"{path}: {error}; what was written before is kept") from error
     finally:
         os.close(handle)
-
-
-def put(path: Path, content: bytes) -> None:
-    """Put a file in place, whole or not at all."""
-    temporary = path.with_name(f"{path.name}.{uuid4().hex}.tmp")  # its own, whichever process of whichever host writes
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

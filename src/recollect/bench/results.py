@@ -27,9 +27,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect.bench.lines import append_lines, open_lines, put
+from recollect.bench.lines import append_lines, open_lines
 from recollect.bench.statistics import best_so_far
 from recollect.errors import InputError
+from recollect.files import put
 from recollect.numerics.arrays import FloatArray
 
 FORMAT = 1

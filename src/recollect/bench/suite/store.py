@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy as np
 
-from recollect.bench.lines import put
 from recollect.bench.problem import About, Benchmark
 from recollect.bench.suite.spaces import compiled, suite_space
 from recollect.bench.tabular import shared_table
 from recollect.errors import InputError
+from recollect.files import put
 from recollect.history.run import Config
 from recollect.numerics.arrays import FloatArray
 from recollect.space.columns import Choices, Interval

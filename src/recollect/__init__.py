@@ -22,13 +22,19 @@ if TYPE_CHECKING:
         RecollectError,
         RecollectWarning,
         SpaceError,
+        StorageError,
     )
+    from recollect.history.export import write_runs
+    from recollect.history.importers.recognise import read_runs
+    from recollect.history.memory import Memory
     from recollect.history.run import FAILED, Run, State, Trial
     from recollect.optimizer.catalog import method, methods
     from recollect.optimizer.explain import Explanation, Influence
     from recollect.optimizer.method import Method
     from recollect.optimizer.optimizer import Optimizer
     from recollect.space.space import Space, compile_space
+    from recollect.tuning.minimize import minimize
+    from recollect.tuning.result import Result
 
 __version__ = "0.1.0"
 
@@ -43,6 +49,10 @@ _HOME = {
     "RecollectError": "errors",
     "RecollectWarning": "errors",
     "SpaceError": "errors",
+    "StorageError": "errors",
+    "write_runs": "history.export",
+    "read_runs": "history.importers.recognise",
+    "Memory": "history.memory",
     "FAILED": "history.run",
     "Run": "history.run",
     "State": "history.run",
@@ -55,6 +65,8 @@ _HOME = {
     "Optimizer": "optimizer.optimizer",
     "Space": "space.space",
     "compile_space": "space.space",
+    "minimize": "tuning.minimize",
+    "Result": "tuning.result",
 }
 _MODULES = ("bench", "transfer")
 
@@ -67,23 +79,29 @@ __all__ = [
     "Influence",
     "InputError",
     "InputTypeError",
+    "Memory",
     "Method",
     "MissingExtraError",
     "NumericalError",
     "Optimizer",
     "RecollectError",
     "RecollectWarning",
+    "Result",
     "Run",
     "Space",
     "SpaceError",
     "State",
+    "StorageError",
     "Trial",
     "__version__",
     "bench",
     "compile_space",
     "method",
     "methods",
+    "minimize",
+    "read_runs",
     "transfer",
+    "write_runs",
 ]
 
 

@@ -1,0 +1,1 @@
+"""The doing: run an objective, keep every trial in a memory, alone or together with other processes."""

@@ -1,0 +1,277 @@
+"""`minimize`: tunes, remembers, goes on, stops, survives."""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from recollect import FAILED, FailedTrialWarning, InputError, InputTypeError, Optimizer, Run
+from recollect.errors import SpaceError, StorageError
+from recollect.history.importers import read_runs
+from recollect.history.memory import Memory
+from recollect.tuning import session as sessions
+from recollect.tuning.board import Board
+from recollect.tuning.minimize import minimize
+
+SPACE: dict[str, Any] = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
+
+
+def bowl(config: dict[str, Any]) -> float:
+    return float((config["a"] - 0.3) ** 2 + (config["b"] - 0.7) ** 2)
+
+
+def quietly(objective: Any, space: Any = SPACE, **given: Any) -> Any:
+    return minimize(objective, space, **({"progress": False, "method": "random"} | given))
+
+
+def test_it_suggests_what_the_optimizer_suggests_and_returns_the_best() -> None:
+    opt = Optimizer(SPACE, method="gp", horizon=14, seed=3)
+    for _ in range(14):
+        config = opt.ask()
+        opt.tell(config, bowl(config))
+    result = quietly(bowl, trials=14, method="gp", seed=3)
+    assert result.run.configs == opt.run.configs
+    assert opt.best is not None
+    assert result.best_config == opt.best.config
+    assert result.best_value == opt.best.value
+    assert result.stopped == "all 14 trials are made"
+    assert "best 0.0" in str(result)
+    assert result.explain().trials == 14
+
+
+def test_maximizing_is_minimizing_the_negative() -> None:
+    low = quietly(bowl, trials=13, method="gp")
+    high = quietly(lambda config: -bowl(config), trials=13, method="gp", direction="maximize")
+    assert high.run.configs == low.run.configs
+    assert high.best_value == -low.best_value
+
+
+def test_a_run_learns_from_earlier_runs_of_the_same_problem_only(tmp_path: Path) -> None:
+    memory = tmp_path / "m.db"
+    for task in ("one", "two"):
+        quietly(bowl, trials=12, memory=memory, problem="p", task=task, seed=ord(task[0]))
+    quietly(lambda c: -bowl(c), trials=12, memory=memory, problem="other", task="three")
+    result = quietly(bowl, trials=3, memory=memory, problem="p", task="four", method="rgpe-taf")
+    assert [entry.task for entry in result.explain().past] == ["one", "two"]
+    assert result.best_value < 0.05
+    given = Run("mine", [{"a": i / 5, "b": i / 5} for i in range(6)], [float(i) for i in range(6)])
+    result = quietly(bowl, trials=2, memory=memory, problem="p", task="five", method="rgpe-taf", past=[given])
+    assert [entry.task for entry in result.explain().past] == ["mine", "one", "two", "four"]
+
+
+def test_an_unfinished_task_is_gone_on_with_and_is_not_its_own_past(tmp_path: Path) -> None:
+    whole = quietly(bowl, trials=20, method="gp")
+    first = quietly(bowl, trials=8, method="gp", memory=tmp_path / "m.db", problem="p", task="t")
+    calls = []
+
+    def counted(config: dict[str, Any]) -> float:
+        calls.append(config)
+        return bowl(config)
+
+    second = quietly(counted, trials=20, method="gp", memory=tmp_path / "m.db", problem="p", task="t")
+    assert len(calls) == 12
+    assert second.run.configs[:8] == first.run.configs
+    assert second.run.configs[:10] == whole.run.configs[:10]
+    assert second.explain().past == ()
+    assert len(quietly(counted, trials=20, memory=tmp_path / "m.db", problem="p", task="t").run) == 20
+    assert len(calls) == 12
+
+
+def test_every_trial_is_in_the_memory_as_soon_as_it_is_made(tmp_path: Path) -> None:
+    seen = []
+
+    def objective(config: dict[str, Any]) -> float:
+        seen.append(len(Memory(tmp_path / "m.db").run("t", "p")))
+        return bowl(config)
+
+    quietly(objective, trials=4, memory=tmp_path / "m.db", problem="p", task="t")
+    assert seen == [0, 1, 2, 3]
+
+
+def test_it_stops_at_a_target_and_after_some_seconds() -> None:
+    result = quietly(bowl, trials=500, target=0.05)
+    assert result.best_value <= 0.05
+    assert len(result.run) < 500
+    assert result.stopped == "the target 0.05 is reached"
+    high = quietly(lambda c: -bowl(c), trials=500, target=-0.05, direction="maximize")
+    assert high.run.configs == result.run.configs
+    start = time.monotonic()
+    result = quietly(lambda c: time.sleep(0.02) or bowl(c), trials=10_000, seconds=0.5)
+    assert time.monotonic() - start < 5
+    assert result.stopped == "0.5 s are over"
+
+
+def test_it_ends_when_a_finite_space_is_used_up() -> None:
+    result = quietly(lambda c: c["n"], {"n": (1, 4)}, trials=50)
+    assert sorted(config["n"] for config in result.run.configs) == [1, 2, 3, 4]
+    assert result.stopped == "all configurations have been tried"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (math.nan, "returned nan"),
+        (math.inf, "returned inf"),
+        ("0.5", r"returned '0.5' \(str\), no number"),
+        (None, r"returned None \(NoneType\), no number"),
+        (True, r"returned True \(bool\), no number"),
+        (FAILED, "reported a failure"),
+    ],
+)
+def test_what_is_no_number_is_a_failure_with_a_reason(answer: Any, reason: str) -> None:
+    with pytest.warns(FailedTrialWarning, match=reason):
+        result = quietly(lambda c: answer if c["n"] == 2 else c["n"], {"n": (1, 3)}, trials=3)
+    assert len(result.run) == 3
+    assert len(result.run.succeeded) == 2
+    assert result.best_value == 1
+
+
+def test_an_objective_that_raises_fails_its_trial_and_the_run_goes_on(tmp_path: Path) -> None:
+    def objective(config: dict[str, Any]) -> float:
+        if config["n"] == 2:
+            raise ValueError("n must not be 2")
+        if config["n"] == 3:
+            sys.exit("enough")
+        return float(config["n"])
+
+    with (
+        pytest.warns(FailedTrialWarning, match="ValueError: n must not be 2"),
+        pytest.warns(FailedTrialWarning, match="SystemExit: enough"),
+    ):
+        result = quietly(objective, {"n": (1, 9)}, trials=9, memory=tmp_path / "m.db", problem="p", task="t")
+    failed = {trial.config["n"]: trial for trial in Memory(tmp_path / "m.db").run("t", "p").trials if not trial.ok}
+    assert set(failed) == {2, 3}
+    assert failed[2].notes[0] == "ValueError: n must not be 2"
+    assert "raise ValueError" in failed[2].notes[1]
+    assert failed[3].notes[0] == "SystemExit: enough"
+    assert sorted(config["n"] for config in result.run.configs) == list(range(1, 10))
+
+
+def test_nothing_succeeds_is_a_result_too() -> None:
+    with pytest.warns(FailedTrialWarning):
+        result = quietly(lambda _c: math.nan, trials=12, method="gp")
+    assert result.best_config is None
+    assert result.best_value is None
+    assert "no trial succeeded" in str(result)
+
+
+def test_workers_evaluate_at_the_same_time_and_survive_what_kills_them() -> None:
+    def objective(config: dict[str, Any]) -> float:
+        if config["n"] == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if config["n"] == 3:
+            time.sleep(60)
+        if config["n"] == 4:
+            os._exit(7)
+        if config["n"] == 5:
+            raise ValueError("five")
+        return float(os.getpid())
+
+    with pytest.warns(FailedTrialWarning):
+        result = quietly(objective, {"n": (1, 12)}, trials=12, workers=3, trial_seconds=1.5)
+    reasons = {trial.config["n"]: trial.notes[0] for trial in result.run.trials if not trial.ok}
+    assert set(reasons) == {2, 3, 4, 5}
+    assert "killed by signal 9 (SIGKILL)" in reasons[2]
+    assert reasons[3] == "stopped after 1.5 s, the time limit of a trial"
+    assert reasons[4] == "its process ended with exit code 7"
+    assert reasons[5] == "ValueError: five"
+    processes = {trial.value for trial in result.run.succeeded}
+    assert len(processes) >= 2
+    assert os.getpid() not in processes
+
+
+def test_an_objective_that_cannot_be_sent_is_told_before_anything_is_run(tmp_path: Path) -> None:
+    import threading
+
+    lock = threading.Lock()
+    with pytest.raises(InputTypeError, match="cannot be sent to another process"):
+        quietly(lambda _c: bool(lock) and 1.0, workers=2, memory=tmp_path / "m.db")
+    assert not (tmp_path / "m.db").exists()
+
+
+def test_a_task_of_the_same_name_in_another_space_is_refused(tmp_path: Path) -> None:
+    given = {"memory": tmp_path / "m.db", "problem": "p", "task": "t", "trials": 2}
+    quietly(bowl, **given)
+    for space, said in (
+        ({"a": (0.0, 1.0)}, "'b' is gone"),
+        ({**SPACE, "c": (0, 1)}, "'c' is new"),
+        ({**SPACE, "a": (0.0, 2.0)}, "'a' was .*1.0.* is .*2.0"),
+    ):
+        with pytest.raises(InputError, match=f"has another search space .*{said}.*give the task another name"):
+            quietly(bowl, space, **given)
+    with pytest.raises(InputError, match="is to minimize, now to maximize"):
+        quietly(bowl, direction="maximize", **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "said"),
+    [
+        ({"trials": 0}, InputError, "trials"),
+        ({"trials": 2.5}, InputTypeError, "trials"),
+        ({"workers": 0}, InputError, "workers"),
+        ({"seconds": -1}, InputError, "seconds"),
+        ({"seconds": "1"}, InputError, "seconds"),
+        ({"target": math.nan}, InputError, "target"),
+        ({"trial_seconds": 0}, InputError, "trial_seconds"),
+        ({"direction": "up"}, InputError, "direction"),
+        ({"method": "nonsense"}, InputError, "nonsense"),
+        ({"space": {}}, SpaceError, "the search space is empty"),
+        ({"task": ""}, InputError, "task"),
+    ],
+)
+def test_bad_arguments_are_refused_before_anything_is_run(given: Any, kind: type[Exception], said: str) -> None:
+    def never(_config: dict[str, Any]) -> float:
+        raise AssertionError("it was run")
+
+    with pytest.raises(kind, match=said):
+        minimize(never, **({"space": SPACE, "progress": False} | given))
+    with pytest.raises(InputTypeError, match="expected a function"):
+        minimize("not a function", SPACE)  # type: ignore[arg-type]
+
+
+def test_when_the_storage_fails_for_a_moment_nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "PATIENCE", (0.01, 0.01, 0.01))
+    faults = iter([False, False, True, True] + [False] * 100)
+    finish = Board.finish
+
+    def sometimes(self: Board, *given: Any) -> None:
+        if next(faults):
+            raise StorageError("the line is down")
+        finish(self, *given)
+
+    monkeypatch.setattr(Board, "finish", sometimes)
+    result = quietly(bowl, trials=6, memory=tmp_path / "m.db", problem="p", task="t")
+    assert len(result.run) == 6
+    assert Memory(tmp_path / "m.db").run("t", "p").values == result.run.values
+
+
+def test_when_the_storage_is_lost_what_is_known_is_saved_to_a_file_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions, "PATIENCE", (0.01, 0.01))
+    monkeypatch.chdir(tmp_path)
+    made = []
+
+    def objective(config: dict[str, Any]) -> float:
+        made.append(config)
+        if len(made) == 4:
+            (tmp_path / "m.db").write_bytes(b"gone " * 5000)
+        return bowl(config)
+
+    with pytest.raises(StorageError, match=r"the 4 trials known here are saved in .*\.jsonl") as caught:
+        quietly(objective, trials=9, memory=tmp_path / "m.db", problem="p", task="t")
+    (run,) = read_runs(str(caught.value).rsplit(" ", 1)[1])
+    assert run.configs == made
+    assert run.values == [bowl(config) for config in made]
+
+
+def test_progress_is_shown_at_a_terminal_only(capfd: pytest.CaptureFixture[str]) -> None:
+    minimize(bowl, SPACE, trials=3, method="random")
+    assert capfd.readouterr() == ("", "")

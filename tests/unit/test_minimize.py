@@ -16,6 +16,8 @@ from recollect import FAILED, FailedTrialWarning, InputError, InputTypeError, Op
 from recollect.errors import SpaceError, StorageError
 from recollect.history.importers import read_runs
 from recollect.history.memory import Memory
+from recollect.history.reading import read_studies
+from recollect.history.studies import SETTINGS_KEY
 from recollect.tuning import session as sessions
 from recollect.tuning.board import Board
 from recollect.tuning.minimize import minimize
@@ -275,3 +277,21 @@ def test_when_the_storage_is_lost_what_is_known_is_saved_to_a_file_that_is_named
 def test_progress_is_shown_at_a_terminal_only(capfd: pytest.CaptureFixture[str]) -> None:
     minimize(bowl, SPACE, trials=3, method="random")
     assert capfd.readouterr() == ("", "")
+
+
+def test_why_trials_were_suggested_and_how_it_was_tuned_is_kept(tmp_path: Path) -> None:
+    memory = tmp_path / "m.db"
+    quietly(bowl, trials=12, memory=memory, problem="p", task="one")
+    result = quietly(bowl, trials=6, memory=memory, problem="p", task="two", method="rgpe-taf", seed=5)
+    assert [run.task for run in result.past] == ["one"]
+    assert result.settings["method"] == "rgpe-taf"
+    assert (result.settings["trials"], result.settings["seed"]) == (6, 5)
+    assert result.settings["versions"]["recollect"]
+    assert len(result.influences) == 6
+    assert "portfolio" in result.influences[0]["reason"]
+    last = result.influences[-1]
+    assert last["target"] + sum(last["past"].values()) == pytest.approx(1.0, abs=0.02)
+    again = quietly(bowl, trials=6, memory=memory, problem="p", task="two", method="rgpe-taf", seed=5)
+    assert again.influences == result.influences
+    row = next(row for row in read_studies(Memory(memory).store) if row.name == "p/two")
+    assert row.user_attrs[SETTINGS_KEY] == result.settings

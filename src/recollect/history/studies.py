@@ -7,10 +7,12 @@ A study that recollect began has these user attributes; one that lacks them is a
     recollect:task         what it is tuned on this time, "covertype"
     recollect:direction    "minimize" or "maximize", as the study itself
     recollect:space        the search space, as JSON of ConfigSpace; absent when a run without a space was added
+    recollect:settings     how it was tuned the last time: method, trials, seed, versions; absent when a run was added
 
 and a trial may have
 
     recollect:notes        a list of sentences: why it failed, what was remarkable
+    recollect:influence    why it was suggested: "reason"; weights used: "target", "past" by task; "dropped" tasks
     recollect:void         why it counts for nothing: it was interrupted, or begun twice
 """
 
@@ -30,8 +32,8 @@ from recollect.space.space import Space
 
 FORMAT = 1
 FORMAT_KEY, PROBLEM_KEY, TASK_KEY = "recollect:format", "recollect:problem", "recollect:task"
-DIRECTION_KEY, SPACE_KEY = "recollect:direction", "recollect:space"
-NOTES_KEY, VOID_KEY = "recollect:notes", "recollect:void"
+DIRECTION_KEY, SPACE_KEY, SETTINGS_KEY = "recollect:direction", "recollect:space", "recollect:settings"
+NOTES_KEY, INFLUENCE_KEY, VOID_KEY = "recollect:notes", "recollect:influence", "recollect:void"
 
 LONGEST = 512
 """Databases keep so many characters of a study's name."""

@@ -25,7 +25,7 @@ from recollect.history.optuna_runs import distributions, params_of
 from recollect.history.reading import Record, read_after
 from recollect.history.run import Config, Trial
 from recollect.history.storage import Store, faults
-from recollect.history.studies import NOTES_KEY, VOID_KEY, Entry
+from recollect.history.studies import INFLUENCE_KEY, NOTES_KEY, VOID_KEY, Entry
 from recollect.space.identity import row_key
 from recollect.space.space import Space
 from recollect.tuning.outcome import Outcome
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, TrialState
 
 AGAIN_KEY, WISH_KEY = "recollect:again", "fixed_params"
-INFLUENCE_KEY = "recollect:influence"
 LOST = "the worker that ran it stopped giving signs of life"
 
 
@@ -51,7 +50,11 @@ class Slip:
 
 @dataclass(slots=True, eq=False)
 class View:
-    """What the board showed when it was last read: trials by number. fresh: those whose end is still news."""
+    """What the board showed when it was last read, by the numbers of trials.
+
+    awaited: running trials whose workers give signs of life; fresh: those whose end is still news; influences: why
+    finished trials were suggested.
+    """
 
     finished: dict[int, Trial] = field(default_factory=dict)
     running: dict[int, Config] = field(default_factory=dict)
@@ -59,6 +62,7 @@ class View:
     void: set[int] = field(default_factory=set)
     awaited: set[int] = field(default_factory=set)
     fresh: list[Trial] = field(default_factory=list)
+    influences: dict[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def news(self) -> list[Trial]:
         """Return the trials that have finished since this was last asked for."""
@@ -97,7 +101,7 @@ class Board:
         """Read what has happened; trials of workers that are gone are queued again."""
         with faults(self._store.name):
             last = self.view
-            self.view = View(void=last.void, finished=last.finished, fresh=last.fresh)
+            self.view = View(last.finished, void=last.void, fresh=last.fresh, influences=last.influences)
             records = read_after(self._store, self._entry.id, self._settled)
             for record in records:
                 if record.number not in last.finished and record.number not in last.void:
@@ -210,6 +214,8 @@ class Board:
             trial = trial if notes is None else replace(trial, notes=tuple(map(str, notes)))
             view.finished[number] = trial
             view.fresh.append(trial)
+            if INFLUENCE_KEY in record.user_attrs:
+                view.influences[number] = record.user_attrs[INFLUENCE_KEY]
         else:  # pruned by somebody else
             view.void.add(number)
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import os
+import platform
 import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from recollect.errors import InputError, InputTypeError, StorageError
 from recollect.history.memory import DEFAULT_PROBLEM, Memory
 from recollect.history.run import Direction, Run, Trial
 from recollect.history.storage import faults
-from recollect.history.studies import begin
+from recollect.history.studies import SETTINGS_KEY, begin
+from recollect.optimizer.catalog import method as named
 from recollect.optimizer.method import Method
 from recollect.optimizer.optimizer import Optimizer
 from recollect.space.space import SpaceLike
@@ -96,19 +99,22 @@ def tune_with(evaluator: Evaluator, space: SpaceLike, settings: Settings) -> Res
     empty = Run(task, space=space, direction=settings.direction)
     assert empty.space is not None
     memory = _memory(settings.memory)
-    store = memory.store
+    store, told = memory.store, _told(settings)
     try:
         with faults(store.name):
             entry = begin(store, settings.problem, task, space=empty.space, direction=settings.direction)
+            store.optuna.set_study_user_attr(entry.id, SETTINGS_KEY, told)
+        past = (*settings.past, *memory.past(empty.space, settings.problem, exclude=task, direction=empty.direction))
         board = Board(store, entry, empty.space, grace=GRACE)
-        session = Session(board, _optimizer(memory, empty, settings), evaluator, limits)
+        session = Session(board, _optimizer(past, empty, settings), evaluator, limits)
         with bar(task, limits.trials, show=settings.progress) as tell:
             _work(session, evaluator, tell, board=board, empty=empty)
     finally:
         evaluator.close()
         if memory is not settings.memory:
             memory.close()
-    return Result(_known(board, empty), settings.problem, session.stopped, session.explain())
+    influences = tuple(board.view.influences.get(number) for number in sorted(board.view.finished))
+    return Result(_known(board, empty), settings.problem, session.stopped, session.explain(), past, told, influences)
 
 
 def _work(
@@ -124,18 +130,25 @@ def _work(
         raise _rescued(error, _known(board, empty, session.unsaved)) from error
 
 
-def _optimizer(memory: Memory, empty: Run, settings: Settings) -> Optimizer:
+def _optimizer(past: Iterable[Run], empty: Run, settings: Settings) -> Optimizer:
     assert empty.space is not None
-    kept = memory.past(empty.space, settings.problem, exclude=empty.task, direction=empty.direction)
     return Optimizer(
         empty.space,
-        [*settings.past, *kept],
+        past,
         settings.method,
         horizon=settings.trials,
         seed=settings.seed,
         direction=empty.direction,
         run=empty,
     )
+
+
+def _told(settings: Settings) -> dict[str, Any]:
+    """Return what is noted of the settings with the task."""
+    packages = ("recollect", "numpy", "scipy", "ConfigSpace", "optuna")
+    versions = {name: version(name) for name in packages} | {"python": platform.python_version()}
+    name = named(settings.method).name
+    return {"method": name, "trials": settings.trials, "seed": settings.seed, "versions": versions}
 
 
 def _known(board: Board, empty: Run, unsaved: Iterable[Trial] = ()) -> Run:

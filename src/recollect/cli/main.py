@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from recollect import __version__
-from recollect.cli import bench
+from recollect.cli import bench, memory, tune
 from recollect.errors import RecollectError
 
 app = typer.Typer(
@@ -22,6 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(bench.app)
+app.add_typer(memory.app)
+app.command(epilog=tune.EXAMPLES, context_settings=tune.SETTINGS)(tune.tune)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,465 @@
+"""Programs as objectives: placeholders, scores, failures, time limits."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shlex
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from recollect import InputError, Space, compile_space
+from recollect.tuning.commands import Commands, Template, parse_command, score_in
+from recollect.tuning.outcome import Outcome
+
+PYTHON = (sys.executable, "-S", "-c")
+
+
+def space(**others: Any) -> Space:
+    return compile_space({"lr": (0.0, 1.0), "name": ["a", "b"], **others})
+
+
+def conditional() -> Space:
+    made = ConfigurationSpace()
+    kernel, depth = Categorical("kernel", ["tree", "line"]), Integer("depth", (1, 9))
+    made.add(kernel, depth, Float("lr", (0.0, 1.0)), EqualsCondition(depth, kernel, "tree"))
+    return compile_space(made)
+
+
+def filled(command: list[str], config: dict[str, Any], searched: Space | None = None) -> list[str]:
+    return parse_command(command, searched or space()).filled(config, score_file="SCORE")
+
+
+def python(code: str, *arguments: str) -> Template:
+    return parse_command([*PYTHON, code.replace("{", "{{").replace("}", "}}"), *arguments], space())
+
+
+def outcome(template: Template, config: dict[str, Any] | None = None, **how: Any) -> Outcome:
+    commands = Commands(template, 1, **how)
+    commands.begin("it", config or {"lr": 0.25, "name": "a"})
+    (name, found) = ended(commands)[0]
+    assert name == "it"
+    commands.close()
+    return found
+
+
+def ended(commands: Commands, count: int = 1) -> list[tuple[Any, Outcome]]:
+    found: list[tuple[Any, Outcome]] = []
+    until = time.monotonic() + 20
+    while len(found) < count and time.monotonic() < until:
+        found += commands.wait(0.2)
+    assert len(found) == count
+    return found
+
+
+# Placeholders
+
+
+def test_placeholders_become_values_and_doubled_braces_braces() -> None:
+    config = {"lr": 1e-05, "name": "a"}
+    assert filled(["run", "--lr={lr}", "{name}-{lr}", "{{lr}}", "{{{name}}}"], config) == [
+        *("run", "--lr=1e-05", "a-1e-05", "{lr}", "{a}"),
+    ]
+
+
+def test_values_are_written_as_in_json_and_text_as_it_is() -> None:
+    config = {"lr": 3, "name": "a", "flag": True, "none": None, "text": "true"}
+    searched = space(flag=[True, False], none=[None, 1], text=["true", "x"])
+    command = ["run", "{lr}", "{flag}", "{none}", "{text}"]
+    assert filled(command, config, searched) == ["run", "3", "true", "null", "true"]
+
+
+@settings(deadline=None)
+@given(st.text(st.characters(blacklist_characters="\0", blacklist_categories=("Cs",)), max_size=20))
+def test_any_text_of_a_value_or_of_the_command_stays_one_argument(text: str) -> None:
+    searched = compile_space({"name": [text, text + "x"]})
+    doubled = text.replace("{", "{{").replace("}", "}}")
+    template = parse_command(["run", doubled, "<{name}>"], searched)
+    arguments = template.filled({"name": text}, score_file="")
+    assert arguments == ["run", text, f"<{text}>"]
+    assert shlex.split(shlex.join(arguments)) == arguments
+
+
+@pytest.mark.parametrize(
+    ("command", "without"),
+    [
+        ("run --lr {lr} --depth {depth} --x", "run --lr 0.5 --x"),
+        ("run --depth={depth} --x", "run --x"),
+        ("run --verbose --depth={depth}", "run --verbose"),
+        ("run --verbose -d{depth}", "run --verbose"),
+        ("run -d {depth} {lr}", "run 0.5"),
+        ("run --offset -{depth}", "run"),
+        ("run --mode=fast {depth}", "run --mode=fast"),
+        ("run -1 {depth}", "run -1"),
+        ("run - {depth}", "run -"),
+        ("run {lr} {depth}", "run 0.5"),
+        ("run --both {lr}:{depth} end", "run end"),
+        ("run --pair {depth} {depth}", "run"),
+        ("run --a{lr} {depth}", "run --a0.5"),
+    ],
+)
+def test_what_needs_an_inactive_hyperparameter_is_left_out_with_its_option(command: str, without: str) -> None:
+    searched = conditional()
+    assert filled(command.split(), {"kernel": "line", "lr": 0.5}, searched) == without.split()
+    whole = command.replace("{lr}", "0.5").replace("{depth}", "7").split()
+    assert filled(command.split(), {"kernel": "tree", "lr": 0.5, "depth": 7}, searched) == whole
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ([], "the command is missing"),
+        (["run", "{rl}"], r"'\{rl\}' has the placeholder \{rl\}, but the hyperparameters are lr, name; \{\{ and \}\}"),
+        (["run", "{}"], r"has the placeholder \{\}"),
+        (["run", "{ lr }"], r"has the placeholder \{ lr \}"),
+        (["run", "a{b"], r"'a\{b' has a single \{; \{\{ and \}\} stand for braces"),
+        (["run", "a}b"], r"'a\}b' has a single \}"),
+        (["{name}", "x"], r"expected the name of a program, without placeholders, got '\{name\}'"),
+        (["", "x"], "expected the name of a program, without placeholders, got ''"),
+    ],
+)
+def test_commands_that_make_no_sense_are_refused(command: list[str], expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        parse_command(command, space())
+
+
+def test_hyperparameters_without_a_place_are_known_and_constants_need_none() -> None:
+    template = parse_command(["run", "{lr}"], space(fixed=3))
+    assert template.unused == ("name",)
+
+
+def test_names_of_all_kinds_can_be_placed() -> None:
+    searched = compile_space({"svm:C": (0.0, 1.0), "a.b c": (0, 3)})
+    assert filled(["run", "{svm:C} {a.b c}"], {"svm:C": 0.5, "a.b c": 2}, searched) == ["run", "0.5 2"]
+
+
+def test_a_hyperparameter_cannot_take_the_name_of_the_score_file() -> None:
+    with pytest.raises(InputError, match="cannot be called 'score_file'"):
+        parse_command(["run"], space(score_file=[1, 2]))
+
+
+# Scores
+
+
+@pytest.mark.parametrize(
+    ("text", "score"),
+    [
+        ("0.5", 0.5),
+        ("epoch 1\nepoch 2\n-1e-3\n\n  \n", -1e-3),
+        ("  +7  ", 7.0),
+        (".5", 0.5),
+        ("loss: 0.25", 0.25),
+        ("val/loss=0.25", 0.25),
+        ("Best validation loss = 1E5", 1e5),
+        ('{"value": 3}', 3.0),
+        ('noise\n{"other": 1, "value": 0.125}\n', 0.125),
+        ('{\n  "value": 0.125,\n  "other": [1, 2]\n}\n', 0.125),
+        ("10%\r50%\r100%\r0.75", 0.75),
+    ],
+)
+def test_the_score_is_in_the_last_line(text: str, score: float) -> None:
+    assert score_in(text) == score
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "nothing was written"),
+        (" \n\t\n", "nothing was written"),
+        ("0.5\ndone", "expected a number as score, but the last line is 'done'"),
+        ("12:30", "the last line is '12:30'"),
+        ("1_000", "the last line is '1_000'"),
+        ("0,5", "the last line is '0,5'"),
+        ("loss: 0.5 %", "the last line is 'loss: 0.5 %'"),
+        ("INFO:root:0.5", "the last line is 'INFO:root:0.5'"),
+        ('{"loss": 1}', r"the last line is '\{\"loss\": 1\}'"),
+        ('{"value": "0.5"}', "'value' is \"0.5\""),
+        ('{"value": true}', "'value' is true"),
+        ('{"value": null}', "'value' is null"),
+        ('{"value": [1]}', r"'value' is \[1\]"),
+        ('{"value": NaN}', "the score is nan"),
+        ('{"value": 1' + "0" * 400 + "}", "the score is inf"),
+        ("nan", "the score is nan"),
+        ("loss: -inf", "the score is -inf"),
+        ('{"a":' * 100_000, "the last line is"),
+        ("x" * 100_000 + ":", "the last line is 'xxx"),
+    ],
+)
+def test_what_is_no_score_is_said_with_the_line(text: str, expected: str) -> None:
+    with pytest.raises(InputError, match=expected) as caught:
+        score_in(text)
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "acc: 0.5\nacc: 0.75\ndone",
+        "acc = 0.75\n3.0\n",
+        '{"acc": 0.75}\nsaved model.bin (12 MB)',
+        '{"inner": {"acc": 3}, "acc": 0.75}',
+        "epoch 3: loss=0.1, acc=0.75, time=3",
+        'written: {\n "acc": 0.75,\n "loss": 2\n}',
+        "my-acc: 2\nacc:0.75; best_acc: 3",
+    ],
+)
+def test_a_key_takes_the_last_line_that_has_it(text: str) -> None:
+    assert score_in(text, "acc") == 0.75
+
+
+@pytest.mark.parametrize("text", ["0.5", "loss: 0.5", '{"value": 0.5}', "accuracy: 0.5", "x.acc: 0.5", "acc: high"])
+def test_a_key_that_nobody_gives_is_missed(text: str) -> None:
+    with pytest.raises(InputError, match="expected a number called 'acc' as score, but the last line is"):
+        score_in(text, "acc")
+
+
+@pytest.mark.parametrize("key", ["a+b", "f1 (macro)", "[x]"])
+def test_a_key_is_taken_literally(key: str) -> None:
+    assert score_in(f"{key}: 0.5\nother: 1", key) == 0.5
+
+
+@settings(deadline=None)
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_every_number_that_python_prints_comes_back(number: float) -> None:
+    for text in (repr(number), f"loss: {number!r}", json.dumps({"value": number})):
+        assert score_in(f"first\n{text}\n") == number
+    assert score_in(f"loss={number!r} and more", "loss") == number
+
+
+# Runs
+
+
+def test_the_program_gets_its_arguments_and_the_environment() -> None:
+    code = "import json, os, sys; c = json.loads(os.environ['RECOLLECT_CONFIG']); print(c['lr'] + float(sys.argv[1]))"
+    found = outcome(python(code, "{lr}"))
+    assert (found.value, found.notes) == (0.5, ())
+    assert 0 < found.seconds < 20
+
+
+def test_there_is_no_shell_between() -> None:
+    searched = compile_space({"name": ["$(echo 1) '\"; exit 1 #\n*", "b"]})
+    code = "import sys; print(len(sys.argv[1]))"
+    found = outcome(parse_command([*PYTHON, code, "{name}"], searched), {"name": searched.columns[0].value(0.0)})
+    assert found.value == len("$(echo 1) '\"; exit 1 #\n*")
+
+
+def test_a_program_that_fails_says_why_in_its_last_lines() -> None:
+    code = "import sys; print(0.5); print('first\\n  second: bad  \\n', file=sys.stderr); sys.exit(3)"
+    found = outcome(python(code))
+    assert found.value is None
+    assert found.notes == ("exit code 3: second: bad", "first\n  second: bad")
+
+
+def test_a_program_that_fails_without_a_word_is_told_by_what_it_printed_or_its_code() -> None:
+    assert outcome(parse_command(["sh", "-c", "echo no memory left; exit 4"], space())).notes == (
+        "exit code 4: no memory left",
+    )
+    assert outcome(parse_command(["sh", "-c", "exit 5"], space())).notes == ("exit code 5",)
+
+
+def test_a_program_that_is_killed_has_failed() -> None:
+    (note,) = outcome(parse_command(["sh", "-c", "kill -9 $$"], space())).notes
+    assert note == "the program was killed by signal 9 (Killed), perhaps for want of memory"
+
+
+def test_a_program_without_a_score_has_failed_and_its_warnings_are_kept() -> None:
+    found = outcome(parse_command(["sh", "-c", "echo trained; echo careful >&2"], space()))
+    assert found.notes == ("expected a number as score, but the last line is 'trained'", "careful")
+
+
+def test_only_the_end_of_long_outputs_is_looked_at() -> None:
+    code = "import sys; [print('x' * 1000) for _ in range(3000)]; sys.stderr.write('y\\n' * 99999); print(0.5)"
+    assert outcome(python(code)).value == 0.5
+    failed = outcome(python(code + "; sys.exit('the end')"))
+    assert failed.notes[0] == "exit code 1: the end"
+    assert failed.notes[1].count("\n") == 19
+
+
+def test_outputs_that_are_no_text_do_no_harm() -> None:
+    code = "import sys; sys.stdout.buffer.write(b'\\xff\\xfe\\n0.5\\n'); sys.stderr.buffer.write(b'\\xff')"
+    assert outcome(python(code)).value == 0.5
+
+
+def test_a_program_cannot_read_from_the_terminal() -> None:
+    assert outcome(python("import sys; print(len(sys.stdin.read()))")).value == 0.0
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def wait_until_gone(pid: int) -> None:
+    until = time.monotonic() + 10
+    while alive(pid):
+        assert time.monotonic() < until, f"process {pid} is still there"
+        time.sleep(0.01)
+
+
+def parent_and_child(folder: Path) -> Template:
+    """Return a program that starts another one and waits for it, and writes down both numbers."""
+    code = f"sleep 60 & echo $! $$ > {shlex.quote(str(folder))}/pids.tmp; mv {folder}/pids.tmp {folder}/pids; wait"
+    return parse_command(["sh", "-c", code], space())
+
+
+def pids(folder: Path) -> list[int]:
+    until = time.monotonic() + 10
+    while not (folder / "pids").exists():
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    return [int(pid) for pid in (folder / "pids").read_text().split()]
+
+
+def test_the_time_limit_ends_the_program_and_what_it_started(tmp_path: Path) -> None:
+    found = outcome(parent_and_child(tmp_path), limit=1.0)
+    assert found.notes == ("stopped after 1 s, the time limit of a trial",)
+    assert 1.0 <= found.seconds < 10
+    for pid in pids(tmp_path):
+        wait_until_gone(pid)
+
+
+def test_closing_ends_all_programs_and_what_they_started(tmp_path: Path) -> None:
+    commands = Commands(parent_and_child(tmp_path), 1)
+    commands.begin("it", {"lr": 0.1, "name": "a"})
+    started = pids(tmp_path)
+    assert all(map(alive, started))
+    assert commands.wait(0.0) == []
+    commands.close()
+    for pid in started:
+        wait_until_gone(pid)
+    assert commands.wait(0.0) == []
+
+
+def test_ctrl_c_at_the_terminal_does_not_reach_the_programs() -> None:
+    assert outcome(python("import os; print(int(os.getpgid(0) == os.getsid(0) == os.getpid()))")).value == 1.0
+
+
+def test_several_programs_run_at_the_same_time(tmp_path: Path) -> None:
+    code = f"touch {tmp_path}/{{name}}; cd {tmp_path}; until [ -e a -a -e b ]; do sleep 0.01; done; echo {{lr}}"
+    commands = Commands(parse_command(["sh", "-c", code], space()), 2, limit=20)
+    assert commands.places == 2
+    commands.begin(1, {"lr": 0.25, "name": "a"})
+    commands.begin(2, {"lr": 0.5, "name": "b"})
+    assert {name: found.value for name, found in ended(commands, 2)} == {1: 0.25, 2: 0.5}
+
+
+def test_waiting_ends_after_the_time_given() -> None:
+    commands = Commands(parse_command(["sleep", "20"], space()), 1)
+    commands.begin("it", {"lr": 0.25, "name": "a"})
+    start = time.monotonic()
+    assert commands.wait(0.15) == []
+    assert 0.15 <= time.monotonic() - start < 5
+    commands.close()
+
+
+def test_a_program_that_does_not_start_is_a_failed_trial(tmp_path: Path) -> None:
+    program = tmp_path / "prog"
+    program.write_text("#!/nowhere/interpreter\n")
+    program.chmod(0o755)
+    (note,) = outcome(parse_command([str(program)], space())).notes
+    assert note.startswith("the program did not start: FileNotFoundError")
+    searched = compile_space({"name": ["a\0b", "c"]})
+    (note,) = outcome(parse_command(["echo", "{name}"], searched), {"name": "a\0b"}).notes
+    assert note == "the program did not start: ValueError: embedded null byte"
+
+
+# Score files
+
+
+def test_every_trial_gets_a_file_of_its_own_for_the_score(tmp_path: Path) -> None:
+    code = "import json, sys; json.dump({'value': float(sys.argv[2])}, open(sys.argv[1], 'x')); print(sys.argv[1])"
+    commands = Commands(python(code, "{score_file}", "{lr}"), 3)
+    for lr in (0.25, 0.5, 0.75):
+        commands.begin(lr, {"lr": lr, "name": "a"})
+    assert {name: found.value for name, found in ended(commands, 3)} == {lr: lr for lr in (0.25, 0.5, 0.75)}
+
+
+def test_the_file_of_a_trial_is_named_as_asked_and_gone_afterwards(tmp_path: Path) -> None:
+    code = "import sys; open(sys.argv[1], 'w').write('0.5'); open(sys.argv[2], 'w').write(sys.argv[1])"
+    told = tmp_path / "told"
+    assert outcome(python(code, "{score_file}", str(told)), file="out/metrics.txt").value == 0.5
+    written = Path(told.read_text())
+    assert written.name == "metrics.txt"
+    assert not written.parent.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "score"),
+    [
+        ("0.5", 0.5),
+        ('{"value": 0.5}', 0.5),
+        ("loss: 0.5\n", 0.5),
+        ('{\n"value":\n0.5}', 0.5),
+        ("[0.5]", None),
+        ("", None),
+    ],
+)
+def test_a_file_holds_a_number_or_json(tmp_path: Path, content: str, score: float | None) -> None:
+    file = tmp_path / "score"
+    code = f"open({str(file)!r}, 'w').write({content!r}); print(7)"
+    assert outcome(python(code), file=str(file)).value == score
+
+
+def test_a_file_that_the_program_did_not_write_is_not_taken_for_its_score(tmp_path: Path) -> None:
+    file = tmp_path / "score"
+    for _ in range(2):
+        found = outcome(parse_command(["true"], space()), file=str(file))
+        assert found.notes == (f"the program did not write its score to {file}",)
+        file.write_text("0.5")
+    assert file.read_text() == "0.5"
+
+
+def test_several_programs_must_not_share_one_file() -> None:
+    with pytest.raises(InputError, match=r"2 programs at once would write the same file s\.json; \{score_file\} in"):
+        Commands(parse_command(["true"], space()), 2, file="s.json")
+    Commands(parse_command(["true", "{score_file}"], space()), 2, file="s.json")
+
+
+# Refusals
+
+
+def test_a_program_that_is_not_there_is_refused_at_once(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.write_text("echo 1")
+    for name in ("no-such-program", str(plain), str(tmp_path)):
+        with pytest.raises(InputError, match=f"there is no program '{name}' that can be run$"):
+            Commands(parse_command([name], space()), 1)
+    with pytest.raises(InputError, match="no quotes around the whole command"):
+        Commands(parse_command(["python train.py --lr {{lr}}"], space()), 1)
+
+
+@pytest.mark.parametrize("limit", [0, -1.0, math.nan])
+def test_a_time_limit_is_positive(limit: float) -> None:
+    with pytest.raises(InputError, match="trial_seconds: expected a positive number"):
+        Commands(parse_command(["true"], space()), 1, limit=limit)
+
+
+def test_there_is_at_least_one_place() -> None:
+    with pytest.raises(InputError, match="workers"):
+        Commands(parse_command(["true"], space()), 0)
+
+
+def test_signals_that_have_no_name_are_told_by_their_number() -> None:
+    number = signal.SIGRTMIN + 3
+    (note,) = outcome(parse_command(["sh", "-c", f"kill -{int(number)} $$"], space())).notes
+    assert note.startswith(f"the program was killed by signal {int(number)} (")
+
+
+def test_nothing_is_left_open() -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        outcome(parse_command(["sh", "-c", "exit 1"], space()))
+        outcome(parse_command(["true", "{score_file}"], space()))
+    assert len(os.listdir("/proc/self/fd")) == before

@@ -10,6 +10,7 @@ import typer
 
 from recollect.cli.bench_build import build
 from recollect.cli.bench_figure import figure, scaling
+from recollect.cli.bench_report import report
 from recollect.cli.bench_run import pack, run
 from recollect.cli.bench_table import table
 from recollect.cli.progress import bars
@@ -24,7 +25,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for command in (build, run, pack, table, figure, scaling):
+for command in (build, run, pack, table, figure, report, scaling):
     app.command()(command)
 
 

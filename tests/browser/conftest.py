@@ -1,0 +1,95 @@
+"""A real browser for the tests: Chromium, headless, driven by Playwright, offline.
+
+Where there is none it is installed, if that is possible without asking anybody: on Debian, as root. Otherwise the tests
+are skipped, and say why.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, Page
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
+)
+PATIENCE = 60_000  # milliseconds: the machine may be busy with other things
+
+
+@dataclass
+class Opened:
+    """An open page, and what it said and asked for."""
+
+    page: Page
+    said: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+
+def find_browser() -> str | None:
+    return next((path for path in map(shutil.which, NAMES) if path), None)
+
+
+def install_browser() -> None:
+    """Install Chromium; of several processes that want to, one does, and the others wait."""
+    with (Path(tempfile.gettempdir()) / "recollect-tests-chromium.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if find_browser() is None:
+            quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+            for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", "chromium"]):
+                subprocess.run(command, env=quiet, capture_output=True, check=False, timeout=600)
+
+
+@pytest.fixture(scope="session")
+def browser_path() -> str:
+    found = find_browser()
+    if found is None and os.geteuid() == 0 and Path("/etc/debian_version").exists() and shutil.which("apt-get"):
+        install_browser()
+        found = find_browser()
+    if found is None:
+        pytest.skip("no Chromium here, and it can be installed by the tests only as root on Debian")
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser(browser_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="the browser is driven by Playwright")
+    with playwright.sync_playwright() as driver:
+        context = driver.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("browser"), executable_path=browser_path, args=list(FLAGS), headless=True
+        )
+        context.set_offline(True)
+        context.set_default_timeout(PATIENCE)
+        yield context
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def open_file(browser: BrowserContext) -> Callable[[Path], Opened]:
+    """Return the function that opens a file and records from the first moment what happens."""
+
+    def opened(path: Path) -> Opened:
+        page = browser.new_page()
+        found = Opened(page)
+        page.on("console", lambda message: found.said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: found.said.append(f"error: {error}"))
+        page.on("dialog", lambda dialog: (found.said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("request", lambda request: found.asked.append(request.url))
+        page.set_viewport_size({"width": 1600, "height": 1000})
+        page.emulate_media(color_scheme="light")
+        page.goto(path.as_uri())
+        return found
+
+    return opened

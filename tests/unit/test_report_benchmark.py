@@ -1,0 +1,304 @@
+"""The report on benchmarks: its numbers are those of the runs, its sentences say what they show; few runs suffice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import rankdata
+from typer.testing import CliRunner
+
+from recollect.bench.results import Finished, Key, pack, read_runs
+from recollect.bench.study import make_study
+from recollect.cli.bench import app
+from recollect.errors import InputError
+from recollect.report.benchmark.contest import Contest, make_contest
+from recollect.report.benchmark.page import TABLES, bench_page
+from recollect.report.benchmark.ranks import difference_figure, rank_figure
+from recollect.report.benchmark.regret import ALL_BANDS, regret_figures
+from recollect.report.benchmark.rows import area_figure, gap_figure
+from recollect.report.benchmark.words import at_a_glance
+from recollect.report.figure import Figure
+from recollect.report.page import Page, Section, render
+from recollect.report.table import Table
+
+graph_objects = pytest.importorskip("plotly.graph_objects", reason="pages embed plotly's script")
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "grids.csv.gz"
+MANY = (
+    *("gp", "random", "gcp", "gp-box", "random-box", "smfo", "wac", "tstr-ei", "tstr-taf", "rgpe-mean", "rgpe-ei"),
+    *("rgpe-nei", "rgpe-mogp", "rgpe-taf", "rgpe-taf+copula"),
+)
+
+
+def run(method: str, task: str, values: Sequence[float], *, repetition: int = 0, benchmark: str = "toy") -> Finished:
+    return Finished(Key(benchmark, method, task, repetition), 0, 0.0, 1.0, np.array(values), None, 0.1, "0")
+
+
+def made_up(methods: Sequence[str], *, tasks: int = 6, t: int = 12, benchmark: str = "toy") -> list[Finished]:
+    rng = np.random.default_rng(0)
+    return [
+        run(method, f"task {task}", rng.random(t) * np.exp(-0.1 * np.arange(t)), benchmark=benchmark)
+        for method in methods
+        for task in range(tasks)
+    ]
+
+
+def contest_of(runs: Sequence[Finished]) -> Contest:
+    return make_contest(make_study(runs), runs[0].key.benchmark)
+
+
+def three() -> Contest:
+    """gp, slow and quick on two tasks, three evaluations; quick is lower at once, but worse on task b at the end."""
+    values = {
+        "gp": {"a": [0.8, 0.4, 0.2], "b": [0.6, 0.4, 0.1]},
+        "quick": {"a": [0.3, 0.1, 0.0], "b": [0.3, 0.2, 0.2]},
+        "slow": {"a": [0.9, 0.8, 0.8], "b": [0.9, 0.9, 0.6]},
+    }
+    return contest_of([run(method, task, line) for method, tasks in values.items() for task, line in tasks.items()])
+
+
+def figures_of(page: Page) -> Iterator[Figure]:
+    yield from (part for section in page.sections for part in section.parts if isinstance(part, Figure))
+
+
+def tables_of(section: Section) -> list[Table]:
+    return [part for part in section.parts if isinstance(part, Table)]
+
+
+def with_colours(value: Any, key: str = "") -> Any:
+    """The data of a figure with a colour for each name of one, as plotly's own check wants it."""
+    if isinstance(value, dict):
+        return {name: with_colours(inner, name) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [with_colours(inner, key) for inner in value]
+    return "#123456" if "color" in key and isinstance(value, str) and value.startswith("@") else value
+
+
+def test_all_figures_of_many_methods_are_what_plotly_can_draw() -> None:
+    names = []
+    for figure in figures_of(bench_page(made_up(MANY))):
+        graph_objects.Figure(data=with_colours(figure.traces), layout=with_colours(figure.layout))
+        names += re.findall(r"@(\w+)", str((figure.traces, figure.layout)))
+        for key in figure.keys:
+            assert all(place < len(figure.traces) for place in key.traces)
+    css = (Path(__file__).parents[2] / "src/recollect/report/assets/page.css").read_text()
+    assert len(set(names)) > 6
+    for name in set(names):
+        assert len(re.findall(rf"--{name}: #", css)) == 2, name
+
+
+def test_each_figure_asks_a_question_answers_it_and_has_numbers() -> None:
+    found = list(figures_of(bench_page(made_up(MANY))))
+    assert len({figure.question for figure in found}) == len(found) >= 8
+    for figure in found:
+        assert figure.question.endswith("?")
+        assert figure.seen.endswith(".")
+        assert figure.numbers.blocks[0]
+
+
+def test_lines_of_a_figure_differ_in_more_than_colour_and_the_references_are_always_alike() -> None:
+    for figure in regret_figures(contest_of(made_up(MANY))):
+        looks = [(key.colour, key.dash) for key in figure.keys if key.colour]
+        assert len(set(looks)) == len(looks)
+        named = {key.label: (key.colour, key.dash) for key in figure.keys}
+        assert named["gp"] == ("ink", "")
+        assert named["random"][0] == "grey"
+        assert figure.keys[-1].label == ALL_BANDS
+
+
+def test_curves_are_mean_regrets_in_percent() -> None:
+    (figure,) = regret_figures(three())
+    lines = {trace["customdata"][0][0]: trace["y"] for trace in figure.traces if "customdata" in trace}
+    assert lines["gp"] == [70.0, 40.0, 15.0]
+    assert lines["quick"] == [30.0, 15.0, 10.0]
+    assert [key.label for key in figure.keys] == ["quick", "gp", "slow", ALL_BANDS]
+    assert figure.seen.startswith("quick ends lowest, at 10.00 % after 3 evaluations (gp 15.00 %).")
+    shown = {row[0].shown: [cell.order for cell in row[1:]] for row in figure.numbers.blocks[0]}
+    assert shown["slow"] == pytest.approx([70.0])
+
+
+def test_the_lowest_line_has_its_band_and_the_others_have_theirs_on_demand() -> None:
+    (figure,) = regret_figures(three())
+    bands = [place for place, trace in enumerate(figure.traces) if trace.get("fill") == "toself"]
+    of_best = next(key for key in figure.keys if key.label == "quick").traces[0]
+    assert len(bands) == 3
+    assert set(figure.keys[-1].traces) == set(bands) - {of_best}
+    assert not figure.keys[-1].on
+
+
+def test_a_regret_of_nothing_leaves_a_logarithmic_figure_at_the_bottom() -> None:
+    runs = [run("gp", task, [0.9, 0.01, 0.0]) for task in "ab"]
+    (figure,) = regret_figures(contest_of(runs))
+    line = figure.traces[-1]
+    assert figure.layout["yaxis"]["type"] == "log"
+    assert 0 < line["y"][2] < 10 ** figure.layout["yaxis"]["range"][0]
+    assert line["customdata"][2] == ["gp", "0"]
+
+
+def test_areas_are_means_over_all_evaluations_lowest_first() -> None:
+    figure = area_figure(three())
+    assert figure is not None
+    assert figure.layout["yaxis"]["ticktext"] == ["quick", "gp", "slow"]
+    np.testing.assert_allclose(figure.traces[0]["x"], [110 / 6, 250 / 6, 490 / 6], rtol=1e-3)
+    assert "quick has the lowest regret" in figure.seen
+    assert "18.33 %; gp has 41.67 %" in figure.seen
+
+
+def test_gaps_are_differences_from_gp_on_each_task_and_the_worst_is_marked() -> None:
+    figure = gap_figure(three())
+    assert figure is not None
+    dots, worst = figure.traces
+    assert figure.layout["yaxis"]["ticktext"] == ["quick", "slow"]
+    assert list(zip(dots["y"], [task for _, task in dots["customdata"]], dots["x"], strict=True)) == [
+        (0, "a", -20.0),
+        (0, "b", 10.0),
+        (1, "a", 60.0),
+        (1, "b", 50.0),
+    ]
+    assert worst["x"] == [10.0, 60.0]
+    assert "quick loses 10.00 points on b, the least" in figure.seen
+    assert "slow loses 60.00 points on a, the most" in figure.seen
+
+
+def test_ranks_are_averages_over_runs_and_the_best_is_on_top() -> None:
+    runs = made_up(["gp", "random", "wac", "gp+paper"], tasks=5)
+    contest = contest_of(runs)
+    figure = rank_figure(contest)
+    assert figure is not None
+    curves = {name: next(o for o in contest.outcomes if o.method == name).regrets for name in ("gp", "random", "wac")}
+    expected = rankdata(np.array(list(curves.values())), axis=0).mean(axis=1)
+    order = np.argsort(expected[:, -1], kind="stable")
+    assert figure.layout["yaxis"]["ticktext"] == [list(curves)[place] for place in order]
+    np.testing.assert_allclose(figure.traces[0]["z"], expected[order], rtol=1e-3)
+
+
+def test_methods_that_cannot_be_told_apart_are_joined_by_a_bar() -> None:
+    rng = np.random.default_rng(1)
+    levels = {"gp": 0.1, "wac": 0.1, "random": 0.9}
+    runs = [run(name, f"t{i}", [1.0, level + 0.05 * rng.random()]) for name, level in levels.items() for i in range(20)]
+    figure = difference_figure(contest_of(runs))
+    assert figure is not None
+    bars = [trace for trace in figure.traces if trace.get("xaxis") == "x2"]
+    labels = figure.layout["yaxis"]["ticktext"][1:]
+    assert [[labels[row] for row in bar["y"]] for bar in bars] == [["gp", "wac"]]
+    assert "1 of 2 others are within the critical difference of 0.74" in figure.seen  # 2.343 sqrt(3 * 4 / (6 * 20))
+    assert "random is behind by more" in figure.seen
+
+
+def test_the_overview_says_what_was_run_who_is_lowest_fastest_and_safest() -> None:
+    said = at_a_glance(three())
+    assert said[0] == "3 methods, 2 tasks, 1 repetition of each, 3 evaluations."
+    assert said[1].startswith("After 3 evaluations quick has the lowest regret, 10.00 %. Not significantly different")
+    assert said[2].startswith("Averaged over all evaluations, quick has the lowest regret")
+    assert said[3] == "What gp reaches after 3 evaluations (15.00 %), quick reaches after 2."
+    assert said[4].startswith(
+        "In its worst case, compared with gp, quick loses 10.00 points on b, the least; slow loses "
+    )
+    assert said[4].endswith("loses 60.00 points on a, the most.")
+
+
+def test_a_method_that_is_never_behind_loses_nothing() -> None:
+    lines = {"gp": [0.9, 0.5], "wac": [0.9, 0.4], "kl": [0.9, 0.8]}
+    contest = contest_of([run(method, task, line) for method, line in lines.items() for task in "ab"])
+    figure = gap_figure(contest)
+    assert figure is not None
+    assert "wac never loses, the least" in figure.seen
+    assert at_a_glance(contest)[-1].endswith("wac never loses, the least; kl loses 30.00 points on a, the most.")
+
+
+def test_methods_without_all_tasks_are_named_and_do_not_win() -> None:
+    runs = [*made_up(["gp", "wac"], tasks=3), run("kl", "task 0", [0.0] * 12)]
+    contest = contest_of(runs)
+    assert "kl (1 task)" in at_a_glance(contest)[-1]
+    area, gap = area_figure(contest), gap_figure(contest)
+    assert area is not None
+    assert area.layout["yaxis"]["ticktext"][-1] == "kl (1 task)"
+    assert area.traces[0]["marker"]["symbol"] == ["circle", "circle", "circle-open"]
+    assert gap is not None
+    assert gap.layout["yaxis"]["ticktext"] == ["wac", "kl (1 task)"]
+    difference = difference_figure(contest)
+    assert difference is not None
+    assert "not shown: kl" in difference.seen
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        [run("gp", "a", [0.5])],
+        [run("random", "a", [0.5, 0.2])],
+        [run("wac", "a", [0.5, 0.2]), run("kl", "b", [0.4, 0.1])],
+        [run("gp", "a", [np.nan, np.nan]), run("wac", "a", [np.nan, 0.1])],
+        [run("gp", "a", [0.0, 0.0]), run("wac", "a", [0.0, 0.0])],
+        [run("gp", "a", [0.5, 0.2, 0.1]), run("wac", "a", [0.4])],
+        [run("gp", task, [0.5, 0.2]) for task in "abc"] + [run("wac", "a", [0.1])],
+        [run(method, task, [0.5, 0.2][:length]) for method in ("gp", "wac") for task, length in (("a", 2), ("b", 1))],
+    ],
+    ids=[
+        "one evaluation",
+        "only random",
+        "no common task",
+        "failures",
+        "all the same",
+        "a run cut short",
+        "few tasks",
+        "all cut short",
+    ],
+)
+def test_a_page_can_be_made_of_little(runs: list[Finished]) -> None:
+    page = bench_page(runs)
+    assert [part for section in page.sections for part in section.parts]
+    for figure in figures_of(page):
+        graph_objects.Figure(data=with_colours(figure.traces), layout=with_colours(figure.layout))
+        assert "nan" not in figure.seen
+    for sentence in at_a_glance(contest_of(runs)):
+        assert "nan" not in sentence
+
+
+def test_a_page_has_a_section_for_each_benchmark_and_the_papers_tables() -> None:
+    runs = [*made_up(["gp", "random"]), *made_up(["gp", "wac"], benchmark="svm-grid")]
+    page = bench_page(runs, source="some.csv")
+    assert [section.title for section in page.sections] == ["svm-grid", "toy", TABLES]
+    assert [table.title for table in tables_of(page.sections[1])] == ["Summary of toy", "All methods on toy"]
+    assert page.source == "24 runs in some.csv"
+    only = bench_page(runs, benchmarks=["toy"])
+    assert only.sections[0].title == "toy"
+    assert only.source == "12 runs"
+    with pytest.raises(InputError, match="no run on benchmark 'nonsense'"):
+        bench_page(runs, benchmarks=["nonsense"])
+
+
+def test_marks_of_significance_are_seen_and_said() -> None:
+    runs = [run(name, f"t{i}", [level + 0.01 * i]) for name, level in (("gp", 0.1), ("wac", 0.5)) for i in range(8)]
+    (summary, methods) = tables_of(bench_page(runs).sections[0])
+    (best, worse) = methods.blocks[0]
+    assert '<span class="best">13.50<span class="unseen"> (lowest)</span></span>' in str(best[-1].shown)
+    assert str(worse[-1].shown).count("span") == 0
+    assert worse[-1].order == pytest.approx(53.5)
+    assert [column.heading for column in summary.columns[:3]] == ["method", "after 1", "area"]
+
+
+def test_all_results_of_the_repository_make_a_small_page_with_all_methods() -> None:
+    page = bench_page(read_runs(RESULTS))
+    assert len(render(page).encode()) < 6_000_000
+    for section in page.sections[:-1]:
+        (summary, _) = tables_of(section)
+        area = next(part for part in section.parts if isinstance(part, Figure) and "good all the way" in part.question)
+        assert len(area.layout["yaxis"]["ticktext"]) == len(summary.blocks[0]) >= 21
+    for figure in figures_of(page):
+        assert len(figure.keys) <= 9
+
+
+def test_the_command_writes_the_page_and_names_it(tmp_path: Path) -> None:
+    results, out = tmp_path / "runs.csv.gz", tmp_path / "report.html"
+    pack(made_up(["gp", "random", "wac"]), results)
+    done = CliRunner().invoke(app, ["report", str(results), "--out", str(out), "--benchmark", "toy"])
+    assert done.exit_code == 0, done.output
+    assert done.output.strip() == str(out)
+    text = out.read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "18 runs in runs.csv.gz" in text

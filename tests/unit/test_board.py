@@ -164,6 +164,42 @@ def test_a_trial_that_is_lost_twice_has_failed(where: str, monkeypatch: pytest.M
     assert trial.notes == ("the worker that ran it stopped giving signs of life, twice",)
 
 
+def test_a_queued_trial_gives_way_to_the_same_configuration_begun_meanwhile(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the death of a worker and the queueing of its trial somebody may suggest the configuration again."""
+    with monkeypatch.context() as patch:
+        elsewhere(patch)
+        assert board(where).put_up(ONE, most=5) is not None
+    buried, write = board(where, grace=0.0), boards.write
+    hasty, slips = board(where), []
+
+    def slowly(*given: Any) -> Any:
+        if not slips:
+            slips.append(None)  # put_up writes as well
+            slips[0] = hasty.put_up(ONE, most=5)
+        return write(*given)
+
+    buried.read()
+    time.sleep(0.01)
+    monkeypatch.setattr(boards, "write", slowly)
+    buried.read()
+    assert slips[0] is not None
+    buried.read()
+    assert set(buried.view.queued) == {2}
+    assert buried.take_queued(most=5) is None
+    assert states(where) == [("FAIL", True), ("RUNNING", False), ("FAIL", True)]
+
+
+def test_what_is_queued_counts_when_it_is_asked_whether_there_are_enough(where: str) -> None:
+    mine = board(where)
+    frozen = mine._frozen(ONE, TrialState.WAITING, user={}, system={})
+    boards.write(mine._store, mine._entry.id, [frozen])
+    mine.read()
+    assert mine.put_up(TWO, most=1) is None
+    assert mine.take_queued(most=1) is not None
+
+
 def test_a_trial_that_somebody_enqueued_with_optuna_is_run(tmp_path: Path) -> None:
     where = str(tmp_path / "m.db")
     mine = board(where)

@@ -3,8 +3,8 @@
 All that is known is in the storage. A worker puts up a configuration as a running trial, with its sign of life, in one
 step; the storage numbers trials one after another. What could go wrong between processes is settled by these numbers:
 
-    two put up the same configuration       the one with the lower number runs it, the other is void
-    more are put up than the task shall have    the first so many run, the others are void
+    two have the same configuration             the one with the lower number runs it, the other is void
+    there are more than the task shall have     the first so many run, the others are void
 
 A void trial counts for nothing. A running trial whose worker is gone becomes void and is queued again, once; if it is
 lost a second time it has failed. Changes of state are made by comparing and setting, so that of several processes that
@@ -74,6 +74,10 @@ class View:
         """Return the numbers of all trials that count, begun or finished, in order."""
         return sorted([*self.finished, *self.running])
 
+    def planned(self) -> list[int]:
+        """Return the numbers of all trials that count or will count, in order: those that are queued as well."""
+        return sorted([*self.finished, *self.running, *self.queued])
+
     def expected(self) -> dict[int, Config]:
         """Return the configurations that somebody evaluates now or will evaluate."""
         return self.running | {number: slip.config for number, slip in self.queued.items()}
@@ -120,30 +124,38 @@ class Board:
             frozen = self._frozen(config, TrialState.RUNNING, user=attributes, system={BEAT_KEY: sign()})
             ((trial, number),) = write(self._store, self._entry.id, [frozen])
             slip = self._mine[number] = Slip(trial, number, config)
-        view = self.read()
-        earlier = [*view.queued, *(other for other in view.counted() if other < number)]
-        twin = next((other for other in earlier if self._keys[other] == self._keys[number]), None)
-        if twin is not None:
-            self.withdraw(slip, f"the same configuration as trial {twin}")
-        elif view.counted().index(number) >= most:
-            self.withdraw(slip, f"one more than the {most} trials of the task")
-        else:
-            return slip
-        return None
+        return slip if self._stands(slip, most) else None
 
     def take_queued(self, *, most: int) -> Slip | None:
         """Begin a trial that was queued, by a lost worker or by a user; None if there is none."""
         from optuna.trial import TrialState
 
-        if len(self.view.counted()) >= most:
-            return None
-        with faults(self._store.name):
-            for number, slip in sorted(self.view.queued.items()):
-                if move(self._store, slip.id, (TrialState.WAITING, TrialState.RUNNING), system={BEAT_KEY: sign()}):
+        for number, slip in sorted(self.view.queued.items()):
+            if self.view.planned().index(number) >= most:
+                return None
+            with faults(self._store.name):
+                taken = move(self._store, slip.id, (TrialState.WAITING, TrialState.RUNNING), system={BEAT_KEY: sign()})
+                if taken:
                     self._grant(slip)
                     self._mine[number] = slip
-                    return slip
+            if taken and self._stands(slip, most):
+                return slip
         return None
+
+    def _stands(self, slip: Slip, most: int) -> bool:
+        """Whether a trial that was just begun may go on, now that everybody can see it; it is withdrawn if not."""
+        view = self.read()
+        if slip.number not in view.running:
+            return False  # somebody took this process for dead
+        twins = (other for other in view.planned() if self._keys[other] == self._keys[slip.number])
+        first = next(twins)
+        if first != slip.number:
+            self.withdraw(slip, f"the same configuration as trial {first}")
+        elif view.planned().index(slip.number) >= most:
+            self.withdraw(slip, f"one more than the {most} trials of the task")
+        else:
+            return True
+        return False
 
     def _grant(self, slip: Slip) -> None:
         """Give a trial the parameters that were wished for with Optuna; one of ours has them."""

@@ -1,8 +1,8 @@
 """Who runs a trial, and whether they are still there.
 
 A worker writes to each of its trials who it is, and from time to time a count. Others never compare clocks: a worker is
-gone when its count has stood still for `GRACE` seconds of the observer's own clock, or at once when it ran on the same
-machine and its process has ended.
+gone when its count has stood still for `GRACE` seconds of the observer's own clock. On the same machine it is gone as
+soon as its process has ended, and not before: an objective that holds Python's lock keeps its signs back.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Watch:
         """Whether the worker of a trial is gone, given the sign that its trial shows now; None: not one of ours."""
         if not isinstance(seen, dict):
             return False
-        if seen.get("machine") == machine() and begun(int(seen.get("pid", 0))) != seen.get("begun"):
-            return True
+        if seen.get("machine") == machine():
+            return begun(int(seen.get("pid", 0))) != seen.get("begun")
         now = time.monotonic()
         before = self._seen.get(trial)
         if before is None or before[0] != seen:

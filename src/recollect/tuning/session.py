@@ -121,7 +121,7 @@ class Session:
         """Begin as many trials as there are places and the task needs."""
         while len(self._board.mine) < self._evaluator.places:
             slip = self._patiently(lambda: self._board.take_queued(most=self._limits.trials))
-            if slip is None and len(self._board.view.counted()) < self._limits.trials:
+            if slip is None and len(self._board.view.planned()) < self._limits.trials:
                 slip = self._suggest()
             if slip is None:
                 return

@@ -35,7 +35,7 @@ OWN_TABLE, STAMP_TABLE = "studies", "alembic_version"
 KNOWN_LAYOUT = "v3.2.0.a"
 """The layout of Optuna's tables that is taken for current without asking Optuna, which takes half a second."""
 
-DRIVERS = {"postgresql": "recollect[postgres]", "mysql": "pymysql", "redis": "redis"}
+DRIVERS = {"postgresql": "recollect[postgres]", "mysql": "pymysql", "redis": "recollect[redis]"}
 SQLITE = "sqlite:///"
 URL = re.compile(r"^[A-Za-z][A-Za-z0-9+_]+://")
 

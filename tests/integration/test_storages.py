@@ -1,0 +1,47 @@
+"""The same memory on every kind of storage: a file, a journal, PostgreSQL, Redis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+
+SPACE = {"a": (0.0, 1.0), "k": ["x", "y"]}
+
+
+def objective(config: dict[str, Any]) -> float:
+    return float((config["a"] - 0.3) ** 2 + (config["k"] == "x"))
+
+
+@pytest.fixture(params=["file", "journal", "postgres", "redis"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param in ("postgres", "redis"):
+        return str(request.getfixturevalue(request.param))
+    return str(tmp_path / "m.db") if request.param == "file" else f"journal:{tmp_path / 'm.log'}"
+
+
+def test_runs_are_kept_learned_from_gone_on_with_and_removed(where: str, tmp_path: Path) -> None:
+    name = "one \U0001f600/\u00e9 'quoted'"
+    first = recollect.minimize(
+        objective, SPACE, trials=8, memory=where, problem="p", task=name, method="random", progress=False
+    )
+    second = recollect.minimize(objective, SPACE, trials=3, memory=where, problem="p", task="two", progress=False)
+    assert [run.task for run in second.past] == [name]
+    more = recollect.minimize(objective, SPACE, trials=5, memory=where, problem="p", task="two", progress=False)
+    assert more.run.configs[:3] == second.run.configs
+    assert len(more.run) == 5
+    with recollect.Memory(where) as memory:
+        assert {run.task: len(run) for run in memory.runs("p")} == {name: 8, "two": 5}
+        assert memory.run(name, "p").values == first.run.values
+        assert memory.run(name, "p").configs == first.run.configs
+        assert memory.export(tmp_path / "p.jsonl", "p") == 2
+        memory.remove("two", "p")
+        memory.remove(name, "p")
+        assert memory.runs("p") == []
+        assert [run.task for run in memory.import_(tmp_path / "p.jsonl", "p")] == [name, "two"]
+        assert memory.run("two", "p").values == more.run.values
+        memory.remove("two", "p")
+        memory.remove(name, "p")

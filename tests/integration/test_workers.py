@@ -50,18 +50,20 @@ def start(memory: str, log: Path, *, seconds: float, trials: int, method: str = 
 def check(memory: str, log: Path, *, trials: int, killed: set[int]) -> None:
     run = Memory(memory).run("t", "p")
     assert len(run) == trials
-    assert len(run.succeeded) == trials
+    lost = [trial for trial in run.trials if not trial.ok]
+    assert all("signs of life, twice" in trial.notes[0] for trial in lost), "only a trial that was lost twice may fail"
+    assert 2 * len(lost) <= len(killed)
     assert len({trial.config["a"] for trial in run.trials}) == trials
     lines = [line.split() for line in log.read_text().splitlines()]
     begun = Counter(a for what, a, _ in lines if what == "begin")
     ended = Counter(a for what, a, _ in lines if what == "end")
-    assert {repr(trial.config["a"]) for trial in run.trials} <= set(ended)
+    assert {repr(trial.config["a"]) for trial in run.succeeded} <= set(ended)
     for a, times in begun.items():
-        lost = [pid for what, other, pid in lines if what == "begin" and other == a and int(pid) in killed]
-        assert times <= 1 + len(lost), f"{a} was begun {times} times, by {lost} among others"
+        died = [pid for what, other, pid in lines if what == "begin" and other == a and int(pid) in killed]
+        assert times <= 1 + len(died), f"{a} was begun {times} times, by {died} among others"
     for a, times in ended.items():
         assert times == 1 or any(other == a and int(pid) in killed for _, other, pid in lines)
-    values = {repr(trial.config["a"]): trial.value for trial in run.trials}
+    values = {repr(trial.config["a"]): trial.value for trial in run.succeeded}
     for a, value in values.items():
         assert value == pytest.approx((float(a) - 0.3) ** 2, abs=1.0001)
 

@@ -23,8 +23,8 @@ ONLY = {
     "integrations": {*LAYERS[: LAYERS.index("tuning") + 1], "integrations"},
 }
 HEAVY = (
-    *("scipy", "ConfigSpace", "optuna", "sqlalchemy", "cloudpickle", "sklearn", "pandas", "matplotlib", "threadpoolctl"),
-    *("jax", "optax", "plotly", "starlette", "mlflow"),
+    *("scipy", "ConfigSpace", "optuna", "sqlalchemy", "cloudpickle", "sklearn", "pandas", "matplotlib"),
+    *("threadpoolctl", "jax", "optax", "plotly", "starlette", "mlflow"),
 )
 MOST_LINES, MOST_FUNCTION_LINES, MOST_ARGUMENTS = 300, 40, 6
 FIXED = {"rgpe_weights", "minimize", "tune"}  # signatures that are part of the public interface or the command line

@@ -350,7 +350,7 @@ def test_a_pruned_trial_has_among_the_values_the_place_of_its_report_among_the_r
         frozen(TrialState.COMPLETE, [sign * value], number, s2=sign * 100.0 * value)
         for number, value in enumerate((4.0, 1.0, 3.0, 2.0, 5.0))
     ]
-    for report, value in ((50.0, 1.0), (250.0, 2.6), (350.0, 3.4), (1000.0, 5.0)):
+    for report, value in ((50.0, 1.0), (250.0, 2.6), (300.0, 2.6), (350.0, 3.4), (1000.0, 5.0)):
         pruned = frozen(TrialState.PRUNED, number=9, s0=0.0, s2=sign * report)
         trial = finished([*completed, pruned], direction)[-1][1]
         assert trial.value == pytest.approx(sign * value)

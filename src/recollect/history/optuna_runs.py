@@ -31,7 +31,7 @@ from recollect.space.columns import EDGE_DECIMALS, EDGE_RELATIVE, Choices, Colum
 from recollect.space.space import Space, compile_space
 
 if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
+    from optuna.distributions import BaseDistribution
     from optuna.study import Study
     from optuna.trial import FrozenTrial
 
@@ -53,17 +53,16 @@ def space_of_distributions(mapping: Mapping[str, BaseDistribution]) -> Space:
 
 
 def params_of(config: Mapping[str, Any], known: Mapping[str, BaseDistribution]) -> Config:
-    """Return a configuration as parameters that Optuna accepts for these distributions.
+    """Return a configuration as parameters that Optuna accepts for these distributions, without what is inactive."""
+    from optuna.distributions import CategoricalDistribution
 
-    Inactive hyperparameters (None where None is no choice) are left out.
-    """
     params = {}
     for name, value in config.items():
         if name not in known:
             raise ConfigError(f"{name!r} is not among the parameters {', '.join(known)}")
-        if value is None and None not in getattr(known[name], "choices", ()):
-            continue
-        params[name] = fit_value(name, known[name], value)
+        entry = known[name]
+        if value is not None or (isinstance(entry, CategoricalDistribution) and None in entry.choices):
+            params[name] = fit_value(name, entry, value)
     return params
 
 
@@ -103,8 +102,7 @@ def nearest(distribution: BaseDistribution, value: Any) -> Any:
         return min(distribution.low + steps * distribution.step, distribution.high)
     if distribution.step is None:
         return float(inside)
-    steps = round((inside - distribution.low) / distribution.step)
-    return step_value(distribution, steps)
+    return step_value(distribution, round((inside - distribution.low) / distribution.step))
 
 
 def step_count(distribution: BaseDistribution) -> int:
@@ -119,10 +117,7 @@ def step_count(distribution: BaseDistribution) -> int:
 
 
 def step_value(distribution: Any, k: int) -> Any:
-    """Return the value at step k = 0, 1, ...
-
-    The order of operations is Optuna's own, so that its values are found again bit by bit.
-    """
+    """Return the value at step k = 0, 1, ..., computed as Optuna does it, so that its values are met bit by bit."""
     return min(max(k * distribution.step + distribution.low, distribution.low), distribution.high)
 
 

@@ -93,3 +93,19 @@ def test_entering_costs_well_under_a_tenth_of_a_millisecond() -> None:
             pass
         seconds.append(time.perf_counter() - begin)
     assert np.min(seconds) < 1e-4
+
+
+def test_any_thread_is_limited_after_another_one_was() -> None:
+    if min(counts()) < 2:
+        pytest.skip("this BLAS does not use two threads here")
+    before = counts()
+    with single_threaded():
+        pass
+    visitor = Visitor()
+    visitor.start()
+    visitor.inside.wait(10)
+    seen = counts()
+    visitor.leave.set()
+    visitor.join(10)
+    assert set(seen) == {1}
+    assert counts() == before

@@ -35,6 +35,7 @@ class _SingleThreaded:
                 if self._controller is None:
                     self._controller = _find_blas()
                 self._limiter = self._controller.limit(limits=1)
+                self._limiter.__enter__()  # so that leaving hands control over to other threads
                 self._owner = me
             if self._owner == me:
                 self._depth += 1
@@ -47,7 +48,7 @@ class _SingleThreaded:
                 return
             self._depth -= 1
             if self._depth == 0:
-                self._limiter.restore_original_limits()
+                self._limiter.__exit__(None, None, None)
                 self._owner = self._limiter = None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,10 +42,24 @@ def test_wrong_arguments_give_code_2_and_no_traceback(arguments: list[str]) -> N
     assert "Traceback" not in done.stderr
 
 
-def test_the_demonstration_tunes_and_shows_a_table() -> None:
+def test_the_demonstration_tunes_and_compares_on_data_that_are_not_in_the_memory() -> None:
     pytest.importorskip("sklearn", reason="the demonstration trains scikit-learn models")
     done = run("demo", "--trials", "12")
     assert done.returncode == 0, done.stderr
-    assert "ConvergenceWarning" not in done.stderr
-    for word in ("random", "gp", "rgpe-taf", "iris", "wine", "digits", "past run"):
-        assert word in done.stdout
+    assert "Warning" not in done.stderr
+    said = " ".join(done.stdout.split())
+    for words in (
+        "35 runs of this learner",
+        "diabetes",
+        "with past runs (rgpe-taf)",
+        "plain Bayesian optimization (gp)",
+        "random search (random)",
+        "on these data",
+        "Which past runs had most weight",
+        "Worst case",
+        "Best configuration",
+        "Where to go next",
+    ):
+        assert words in said
+    assert re.search(r"after so many trials\W+5\W+10\W+12\W", said)
+    assert max(map(len, done.stdout.splitlines())) <= 80

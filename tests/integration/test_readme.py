@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -13,16 +14,38 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
 
-def test_the_example_runs_as_written(tmp_path: Path) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
-    lines = [line for line in code.splitlines() if line.strip()]
-    assert len(lines) <= 16
-    script = tmp_path / "example.py"
-    script.write_text(code)
-    done = subprocess.run([sys.executable, "-W", "error", script], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "gamma" in done.stdout
-    assert "tuesday" in done.stdout
+def blocks(text: str) -> list[tuple[str, str]]:
+    """Return the blocks of code of a page, in order: their language and their text."""
+    return re.findall(r"```(python|sh)\n(.*?)```", text, flags=re.DOTALL)
+
+
+def execute(language: str, code: str, folder: Path) -> str:
+    """Run a block as a user would, in a folder; one that begins with the name of a file is put there instead."""
+    if named := re.match(r"# (\S+\.py)\n", code):
+        (folder / named[1]).write_text(code)
+        return ""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    command = [sys.executable, "-W", "error", "-c", code] if language == "python" else ["sh", "-euc", code]
+    environment = os.environ | {"PATH": path, "COLUMNS": "120"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{code}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def test_the_tutorials_run_as_written_one_after_the_other(tmp_path: Path) -> None:
+    function, program, command, study, loop = (execute(*block, tmp_path) for block in blocks(README))
+    assert "digits: 12 trials, 0 failed" in function
+    assert re.search(r"^cancer +12 ", function, flags=re.MULTILINE)
+    assert program == ""
+    assert "tuesday" in command
+    assert "boosting" in command
+    assert "best: {'lr'" in study
+    assert "'x': 0." in loop
+
+
+def test_the_page_on_memory_runs_as_written(tmp_path: Path) -> None:
+    (block,) = blocks((ROOT / "docs" / "memory.md").read_text())
+    assert "['an old study', 'new']" in execute(*block, tmp_path)
 
 
 def test_the_two_commands_are_named_and_exist() -> None:

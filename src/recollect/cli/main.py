@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from recollect import __version__
-from recollect.cli import bench, memory, tune
+from recollect.cli import bench, dashboard, memory, report, tune
 from recollect.errors import RecollectError
 
 app = typer.Typer(
@@ -24,6 +24,8 @@ app = typer.Typer(
 app.add_typer(bench.app)
 app.add_typer(memory.app)
 app.command(epilog=tune.EXAMPLES, context_settings=tune.SETTINGS)(tune.tune)
+app.command(epilog=report.EXAMPLES)(report.report)
+app.command(epilog=dashboard.EXAMPLES)(dashboard.dashboard)
 
 
 def _show_version(wanted: bool) -> None:

@@ -148,22 +148,26 @@ def long_file(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def processor_seconds() -> dict[str, float]:
-    return {}
-
-
-@pytest.fixture(scope="module")
-def long(
-    open_file: Callable[[Path], Opened], browser: BrowserContext, long_file: Path, processor_seconds: dict[str, float]
-) -> Opened:
+def long(open_file: Callable[[Path], Opened], long_file: Path) -> Opened:
     found = open_file(long_file)
-    session = browser.new_cdp_session(found.page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    found.page.locator(".plot[data-drawn]").nth(1).wait_for()  # the two figures that are in view
-    metrics = {entry["name"]: entry["value"] for entry in session.send("Performance.getMetrics")["metrics"]}
-    processor_seconds["opened"] = metrics["ThreadTime"]
     wait_until_drawn(found.page)
     return found
+
+
+def seconds_to_open(browser: BrowserContext, path: Path) -> float:
+    """Open a page; return the seconds of processor that it takes until the two figures in view are drawn.
+
+    The clock would measure what else the machine does.
+    """
+    page = browser.new_page()
+    page.set_viewport_size({"width": 1600, "height": 1000})
+    session = browser.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})  # counts from here, so before anything is loaded
+    page.goto(path.as_uri())
+    page.locator(".plot[data-drawn]").nth(1).wait_for()
+    metrics = {entry["name"]: entry["value"] for entry in session.send("Performance.getMetrics")["metrics"]}
+    page.close()
+    return float(metrics["ThreadTime"])
 
 
 def test_the_page_opens_without_a_message_and_without_asking_anybody(opened: Opened, file: Path) -> None:
@@ -299,14 +303,17 @@ def test_hostile_names_are_shown_as_they_are_written(hostile: Opened) -> None:
 
 
 def test_a_thousand_trials_and_a_hundred_past_runs_open_quickly(
-    long: Opened, long_file: Path, processor_seconds: dict[str, float]
+    long: Opened, long_file: Path, browser: BrowserContext
 ) -> None:
     assert long_file.stat().st_size < MOST_BYTES
     assert long.said == []
     paint = long.page.evaluate("() => performance.getEntriesByName('first-contentful-paint')[0].startTime")
     loaded = long.page.evaluate("() => performance.getEntriesByType('navigation')[0].domInteractive")
     assert paint < loaded, "the text is seen before plotly has been loaded"
-    assert 0.1 < processor_seconds["opened"] < MOST_SECONDS  # the clock would measure what else the machine does
+    taken = seconds_to_open(browser, long_file)
+    for _ in range(2):  # whatever else the machine does makes it only slower
+        taken = taken if taken < MOST_SECONDS else seconds_to_open(browser, long_file)
+    assert 0.3 < taken < MOST_SECONDS
 
 
 def test_a_long_run_is_thinned_out_and_says_so(long: Opened) -> None:

@@ -82,6 +82,38 @@ def test_the_error_is_what_scikit_learn_computes() -> None:
     assert found == pytest.approx(1.0 - np.mean(areas), abs=1e-12)
 
 
+def test_repetitions_stand_in_the_order_of_their_seeds_whichever_ends_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    import time
+
+    import joblib
+
+    def repetition(method: str, seed: int, trials: int) -> tuple[str, Any]:
+        time.sleep(0.02 * (10 - seed))
+        return method, np.full(trials, float(seed))
+
+    monkeypatch.setattr(demo, "repetition", repetition)
+    monkeypatch.setattr(demo, "cores", lambda: 4)
+    with joblib.parallel_config(backend="threading"):
+        found = demo.compare(Run("first", [{"x": 1.0}, {"x": 2.0}], [5.5, 5.0]), seed=5)
+    assert found[demo.OURS].tolist() == [[5.5, 5.0], [6.0, 6.0], [7.0, 7.0], [8.0, 8.0]]
+    for rival in (demo.PLAIN, demo.RANDOM):
+        assert found[rival][:, 0].tolist() == [5.0, 6.0, 7.0, 8.0]
+
+
+def test_a_repetition_with_past_runs_draws_them_by_its_own_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def tune(method: str, seed: int, *, trials: int, past: Any) -> Any:
+        given.append(past)
+        return SimpleNamespace(run=Run("new", [{"x": 1.0}] * trials, [0.3, 0.5][:trials]))
+
+    monkeypatch.setattr(demo, "_tune", tune)
+    assert demo.repetition(demo.OURS, 7, 2)[1].tolist() == [0.3, 0.3]
+    demo.repetition(demo.PLAIN, 7, 2)
+    assert [run.configs for run in given[0]] == [run.configs for run in demo.past_runs(7)]
+    assert given[1] == ()
+
+
 @pytest.mark.parametrize(
     ("ours", "said"),
     [

@@ -680,3 +680,13 @@ def test_settings_and_space_are_shown_as_far_as_they_are_known() -> None:
 
 def test_a_page_of_a_thousand_trials_and_a_hundred_past_runs_stays_small() -> None:
     assert len(render(run_report(many())).encode()) < MOST_BYTES
+
+
+def test_of_a_long_run_not_every_trial_is_drawn_and_the_sentence_says_so() -> None:
+    run = values_only([FAILED if number % 5 == 0 else float(number) for number in range(1000)])
+    figure = progress_figure(story(run))
+    assert figure is not None
+    crosses, dots, best = (figure.traces[place] for place in (1, 0, 2))
+    assert (len(dots["x"]), len(crosses["x"])) == (300, 100)
+    assert best["x"] == [2, 1000]
+    assert "600 single trials are not drawn." in figure.seen

@@ -78,7 +78,7 @@ def run_demo(trials: int, seed: int) -> None:
         console.print(INTRODUCTION.format(past=len(past), each=PAST_TRIALS, hold_outs=HOLD_OUTS))
         result = _tune(OURS, seed, trials=trials, memory=memory, progress=True)
         notes = notes_of(memory)
-    curves = compare(result.run, past, seed=seed)
+    curves = compare(result.run, seed=seed)
     points = sorted({point for point in POINTS if point < trials} | {trials})
     console.print(comparison(curves, points))
     console.print(verdict(curves, points))
@@ -146,28 +146,30 @@ def _tune(method: str, seed: int, *, trials: int, progress: bool = False, **past
     )  # fmt: skip
 
 
-def compare(first: Run, past: Sequence[Run], *, seed: int) -> Curves:
+def compare(first: Run, *, seed: int) -> Curves:
     """Return the curves of each method; the first repetition with past runs has been made."""
     jobs = [(method, seed + number) for number in range(REPETITIONS) for method in NAMES]
     jobs.remove((OURS, seed))
     curves = defaultdict(list, {OURS: [np.minimum.accumulate(first.y)]})
     with bars("count", "elapsed") as tell:
         tell("comparing", 0, len(jobs))
-        for done, (method, curve) in enumerate(_repeated(jobs, len(first), past), start=1):
+        for done, (method, curve) in enumerate(_repeated(jobs, len(first)), start=1):
             curves[method].append(curve)
             tell("comparing", done, len(jobs))
     return {method: np.array(curves[method]) for method in NAMES}
 
 
-def _repeated(jobs: Sequence[tuple[str, int]], trials: int, past: Sequence[Run]) -> Iterator[tuple[str, FloatArray]]:
+def _repeated(jobs: Sequence[tuple[str, int]], trials: int) -> Iterator[tuple[str, FloatArray]]:
     import joblib
 
-    parallel = joblib.Parallel(n_jobs=min(cores(), len(jobs)), return_as="generator_unordered", batch_size=1)
-    yield from parallel(joblib.delayed(_curve)(method, seed, trials, past) for method, seed in jobs)
+    # In order, since repetitions of the same seed are set side by side.
+    parallel = joblib.Parallel(n_jobs=min(cores(), len(jobs)), return_as="generator", batch_size=1)
+    yield from parallel(joblib.delayed(repetition)(method, seed, trials) for method, seed in jobs)
 
 
-def _curve(method: str, seed: int, trials: int, past: Sequence[Run]) -> tuple[str, FloatArray]:
-    run = _tune(method, seed, trials=trials, past=past if method == OURS else ()).run
+def repetition(method: str, seed: int, trials: int) -> tuple[str, FloatArray]:
+    """Tune once more; past trials are drawn anew, since much depends on which they happen to be."""
+    run = _tune(method, seed, trials=trials, past=past_runs(seed) if method == OURS else ()).run
     return method, np.minimum.accumulate(run.y)
 
 
@@ -175,7 +177,7 @@ def comparison(curves: Curves, points: Sequence[int]) -> Table:
     """Return the table of the mean best errors, and how often past runs were ahead."""
     from rich.table import Table
 
-    title = f"Best 1 - AUC so far, mean of {len(curves[OURS])} repetitions with other seeds"
+    title = f"Best 1 - AUC so far, mean of {len(curves[OURS])} repetitions: other seeds, other past trials"
     table = Table(title=title, title_justify="left")
     table.add_column("after so many trials")
     for point in points:

@@ -177,7 +177,7 @@ def _given(storage: Any) -> Store:
 def _database(name: str, address: str, *, known: bool) -> BaseStorage:
     from optuna.storages import RDBStorage, get_storage
     from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+    from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
     try:
         url = make_url(address)
@@ -192,16 +192,28 @@ def _database(name: str, address: str, *, known: bool) -> BaseStorage:
     address = url.render_as_string(hide_password=False)
     sqlite = url.get_backend_name() == "sqlite"
     options: dict[str, Any] = {"connect_args": {"timeout": PATIENCE}} if sqlite else {"pool_pre_ping": True}
+    lasting = url.database not in (None, "", ":memory:") or not sqlite
+    if lasting and not known:
+        _prepare(address, options)
+    return get_storage(
+        RDBStorage(address, engine_kwargs=options, skip_compatibility_check=lasting, skip_table_creation=lasting)
+    )
+
+
+def _prepare(address: str, options: dict[str, Any]) -> None:
+    """Make Optuna's tables if they are not there, and let Optuna check them. Keeps no connection, come what may."""
+    from optuna.storages import RDBStorage
+    from sqlalchemy.exc import SQLAlchemyError
+    from sqlalchemy.pool import NullPool
+
     for pause in (0.1, 0.3, 1.0, 3.0, None):
         try:
-            return get_storage(
-                RDBStorage(address, engine_kwargs=options, skip_compatibility_check=known, skip_table_creation=known)
-            )
+            RDBStorage(address, engine_kwargs=options | {"poolclass": NullPool})
+            return
         except SQLAlchemyError as error:
             if pause is None or not re.search("exist|duplicate|UNIQUE", str(error)):
                 raise
             time.sleep(pause)  # another process is making the tables at this very moment
-    raise AssertionError("the last attempt returns or raises")
 
 
 def _driver(name: str) -> str | None:

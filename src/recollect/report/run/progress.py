@@ -16,7 +16,7 @@ from recollect.report.story import Paired, Story
 from recollect.report.table import Column, Table, number
 
 QUESTION = "Did it find good values sooner than without transfer?"
-ROWS = 40  # of the table of numbers
+ROWS, DOTS, CROSSES = 40, 300, 100  # rows of the table of numbers; trials that are drawn
 ALONE = "How soon were good values found?"
 HOVER = "<b>trial %{x}</b><br>value %{customdata}<extra></extra>"
 BEST_HOVER = "<b>after %{x} trials</b><br>best value %{customdata}<extra></extra>"
@@ -99,7 +99,8 @@ def _best_line(run: Run) -> Spec:
 
 def _dots(run: Run) -> Spec:
     values = numbers(run)
-    ok = np.flatnonzero(np.isfinite(values))
+    known = np.flatnonzero(np.isfinite(values))
+    ok = known[thinned(len(known), DOTS)]
     return {
         "x": (ok + 1).tolist(),
         "y": decimals(values[ok], 6),
@@ -111,7 +112,8 @@ def _dots(run: Run) -> Spec:
 
 
 def _crosses(run: Run, axis: ValueAxis) -> Spec:
-    failed = [place + 1 for place, trial in enumerate(run.trials) if not trial.ok]
+    every = [place + 1 for place, trial in enumerate(run.trials) if not trial.ok]
+    failed = [every[place] for place in thinned(len(every), CROSSES)]
     return {
         "x": failed,
         "y": [decimals(axis.failed, 6)] * len(failed),
@@ -152,6 +154,9 @@ def _seen(story: Story, expected: Expectation | None) -> str:
     assert run.best is not None
     when = run.trials.index(run.best) + 1
     sentence = f"The best value, {shown(run.best.value)}, was found in trial {when} of {len(run)}."
+    hidden = max(len(run.succeeded) - DOTS, 0) + max(len(run) - len(run.succeeded) - CROSSES, 0)
+    if hidden:
+        sentence += f" {hidden:,} single trials are not drawn."
     if story.paired is not None:
         return f"{sentence} {_against(run, story.paired)}"
     if expected is None:

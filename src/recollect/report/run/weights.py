@@ -20,7 +20,7 @@ from recollect.report.table import Column, Table, number, word
 
 QUESTION = "Who decided what was tried?"
 THIS = "this task"
-MOST = 160  # steps of the figure; of more trials, several make a step
+MOST = 120  # steps of the figure; of more trials, several make a step
 FILLS = {"ink": 0.45, "grey": 0.15}  # opacities; the others have more
 HOVER = "<b>%{customdata[0]}</b><br>%{customdata[1]}: %{y:.1f} % of the weight<extra></extra>"
 

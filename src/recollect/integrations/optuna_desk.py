@@ -77,9 +77,12 @@ class Desk:
         for frozen in news:
             self._settled.add(frozen.number)
             self._settle(frozen, told.get(frozen.number))
+        silent = []
         for frozen in trials:
-            if not frozen.state.is_finished() and frozen.number != number:
-                self._hear_of(frozen, own=trials[number])
+            if not frozen.state.is_finished() and frozen.number != number and not self._hear(frozen):
+                silent.append(frozen)
+        for frozen in silent:  # what others evaluate is known by now, so that none of it is kept aside
+            self._mind(frozen, own=trials[number])
 
     def _settle(self, frozen: FrozenTrial, trial: Trial | None) -> None:
         """Tell what came of a finished trial.
@@ -115,14 +118,19 @@ class Desk:
                 return self.scheme.space.decode(uniform(self.scheme.space, 1, rng))[0]
         return dict(self._promised[number])
 
-    def _hear_of(self, frozen: FrozenTrial, *, own: FrozenTrial) -> None:
-        """Take note of an unfinished trial; one that was begun shortly before our own and is silent goes first."""
+    def _hear(self, frozen: FrozenTrial) -> bool:
+        """Take note of what an unfinished trial evaluates, if that is known."""
         config = self.scheme.config_of(foreseen(frozen, self.scheme))
-        if config is not None:
-            self._aside.discard(frozen.number)
-            self._release(frozen.number, unless=config)
-            self._promise(frozen.number, config)
-        elif frozen.number in self._aside and not _just_before(frozen, own):
+        if config is None:
+            return False
+        self._aside.discard(frozen.number)
+        self._release(frozen.number, unless=config)
+        self._promise(frozen.number, config)
+        return True
+
+    def _mind(self, frozen: FrozenTrial, *, own: FrozenTrial) -> None:
+        """Keep a suggestion aside for a silent trial that was begun shortly before our own: it goes first."""
+        if frozen.number in self._aside and not _just_before(frozen, own):
             self._aside.discard(frozen.number)
             self._release(frozen.number)
         elif frozen.number not in self._promised and not frozen.params and _just_before(frozen, own):

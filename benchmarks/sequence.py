@@ -154,7 +154,7 @@ def report(name: str, regrets: dict[str, np.ndarray]) -> None:
         cells = ""
         for what, values in measures(own.mean((0, 1))).items():
             cells += f"{shown(values):<20}{shown(alone[what] - values, '+'):<20}"
-        gain = plain[:, places, :, SHOWN - 1] - own[..., SHOWN - 1]  # same data set, same seed
+        gain = (plain[:, places] - own)[..., SHOWN - 1]  # same data set, same seed
         better, worse = (gain > 1e-9).mean(), (gain < -1e-9).mean()
         reached = np.flatnonzero(own.mean((0, 1, 2)) <= level)
         when = f"{reached[0] + 1} trials" if len(reached) else f"not in {TRIALS}"

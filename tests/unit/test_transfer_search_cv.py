@@ -601,6 +601,14 @@ class TestPages:
         assert re.search("178 x 13 float64 [0-9a-f]{12}-[0-9a-f]{12} 8 0.9", shown)
         assert len(names["search"].explanation_.past) == 1
 
+    def test_the_code_of_the_worked_example_tunes_on_three_data_sets_in_turn(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "sequence.md").read_text(), flags=re.DOTALL)
+        exec(code, {})
+        rows = re.findall(r": (\d) past runs, regret after 10 trials (0\.\d{3})", capsys.readouterr().out)
+        assert [int(past) for past, _ in rows] == [0, 1, 2]
+
     def test_the_example_tunes_on_five_data_sets(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:

@@ -117,14 +117,29 @@ def test_a_repetition_with_past_runs_draws_them_by_its_own_seed(monkeypatch: pyt
 @pytest.mark.parametrize(
     ("ours", "said"),
     [
-        ([0.1, 0.1], "Past runs helped on these data: the lowest mean error after 1 and 2 trials."),
-        ([0.1, 0.35], "helped on these data after 1 trials; after 2 another method is better, by 0.0500 at most."),
-        ([0.5, 0.35], "Past runs did not help on these data: after 1 and 2 trials another method is better, by 0.1000"),
-        ([0.4, 0.3], "Past runs did not help on these data: after 1 and 2 trials another method is as good."),
+        ([[0.1, 0.1], [0.1, 0.1]], "past runs helped after 1 and 2 trials (to"),
+        ([[0.1, 0.35], [0.1, 0.35]], "past runs helped after 1 trials; did harm after 2 trials (to"),
+        ([[0.5, 0.35], [0.5, 0.35]], "past runs did not help; did harm after 1 and 2 trials (to"),
+        (
+            [[0.4, 0.3], [0.4, 0.3]],
+            "past runs did not help; after 1 and 2 trials 2 repetitions do not show a difference",
+        ),
+        ([[0.1, 0.1], [0.6, 0.1]], "past runs helped after 2 trials; after 1 trials 2 repetitions do not show a diff"),
     ],
 )
-def test_the_verdict_follows_from_the_numbers(ours: list[float], said: str) -> None:
-    assert said in demo.verdict(curves(ours, [0.4, 0.4], [0.6, 0.3]), POINTS)
+def test_the_verdict_follows_from_the_numbers(ours: list[list[float]], said: str) -> None:
+    found = curves([0.0, 0.0], [0.4, 0.4], [0.6, 0.3])  # the better of the others: plain after 1, random after 2
+    found[demo.OURS] = np.array(ours)
+    assert said in demo.verdict(found, POINTS)
+
+
+def test_the_verdict_asks_for_two_standard_errors_of_the_paired_gain() -> None:
+    gain = np.array([0.02, 0.05, 0.01, 0.04])  # mean 0.03, two standard errors 0.01826
+    spread = np.array([0.3, 0.5, 0.4, 0.6])  # of the repetitions themselves, far more than that
+    found = {demo.OURS: spread[:, None], demo.PLAIN: (spread + gain)[:, None], demo.RANDOM: np.ones((4, 1))}
+    assert "helped after 1 trials" in demo.verdict(found, (1,))
+    found[demo.PLAIN] = (spread + gain - 0.015)[:, None]
+    assert "4 repetitions do not show a difference" in demo.verdict(found, (1,))
 
 
 def test_the_table_has_means_and_counts_of_strict_wins() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sqlite3
 import threading
 import time
@@ -286,3 +287,11 @@ def test_a_study_with_several_objectives_is_no_past_run(tmp_path: Path) -> None:
 def test_what_is_no_run_is_not_added(tmp_path: Path) -> None:
     with pytest.raises(InputTypeError, match=r"expected a recollect\.Run, got dict"):
         Memory(tmp_path / "m.db").add({"a": 1})  # type: ignore[arg-type]
+
+
+def test_a_memory_is_copied_as_an_address(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "m.db")
+    memory.add(example(), "svm")
+    assert pickle.loads(pickle.dumps(memory)).runs("svm") == memory.runs("svm")
+    with pytest.raises(InputTypeError, match="only in this process"):
+        pickle.dumps(Memory(optuna.storages.InMemoryStorage()))

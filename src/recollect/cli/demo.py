@@ -177,8 +177,7 @@ def comparison(curves: Curves, points: Sequence[int]) -> Table:
     """Return the table of the mean best errors, and how often past runs were ahead."""
     from rich.table import Table
 
-    title = f"Best 1 - AUC so far, mean of {len(curves[OURS])} repetitions: other seeds, other past trials"
-    table = Table(title=title, title_justify="left")
+    table = Table(title=f"Best 1 - AUC so far, mean of {len(curves[OURS])} repetitions", title_justify="left")
     table.add_column("after so many trials")
     for point in points:
         table.add_column(str(point), justify="right")
@@ -192,18 +191,24 @@ def comparison(curves: Curves, points: Sequence[int]) -> Table:
 
 
 def verdict(curves: Curves, points: Sequence[int]) -> str:
-    """Say where past runs helped, and where they did not."""
-    means = {method: found.mean(axis=0) for method, found in curves.items()}
-    rival = np.minimum(means[PLAIN], means[RANDOM])
-    helped = [point for point in points if means[OURS][point - 1] < rival[point - 1]]
-    others = [point for point in points if point not in helped]
-    if not others:
-        return f"Past runs helped on these data: the lowest mean error after {listed(points)} trials."
-    gap = max(means[OURS][point - 1] - rival[point - 1] for point in others)
-    lost = "another method is as good" if gap < 0.00005 else f"another method is better, by {gap:.4f} at most"
-    if not helped:
-        return f"Past runs did not help on these data: after {listed(others)} trials {lost}."
-    return f"Past runs helped on these data after {listed(helped)} trials; after {listed(others)} {lost}."
+    """Say where past runs were ahead of the better of the others, or behind, by more than two standard errors."""
+    helped: list[int] = []
+    harmed: list[int] = []
+    unclear: list[int] = []
+    for point in points:
+        errors = {method: found[:, point - 1] for method, found in curves.items()}
+        rival = min((PLAIN, RANDOM), key=lambda method: errors[method].mean())
+        gain = errors[rival] - errors[OURS]
+        doubt = 2.0 * gain.std(ddof=1) / np.sqrt(gain.size)
+        (helped if gain.mean() > doubt else harmed if gain.mean() < -doubt else unclear).append(point)
+    count = len(curves[OURS])
+    said = [f"helped after {listed(helped)} trials" if helped else "did not help"]
+    said += [f"did harm after {listed(harmed)} trials"] if harmed else []
+    said += [f"after {listed(unclear)} trials {count} repetitions do not show a difference"] if unclear else []
+    return (
+        f"Each repetition has its own seed and draws its own past trials. On these data past runs {'; '.join(said)} "
+        "(to the better of the other two, by two standard errors)."
+    )
 
 
 def notes_of(memory: Memory) -> list[dict[str, Any]]:

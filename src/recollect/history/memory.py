@@ -58,6 +58,12 @@ class Memory:
         """Name the storage."""
         return f"Memory({self._store.name!r})"
 
+    def __reduce__(self) -> tuple[type[Memory], tuple[str]]:
+        """Be copied or sent to another process as an address; there it is opened anew."""
+        if self._store.address is None:
+            raise InputTypeError(f"{self._store.name}: a memory that is only in this process cannot be copied")
+        return Memory, (self._store.address,)
+
     @property
     def store(self) -> Store:
         """The open storage."""

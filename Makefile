@@ -26,7 +26,7 @@ check: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/architecture
 
 test: check
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 bench: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/run_all.py

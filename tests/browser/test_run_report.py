@@ -268,7 +268,7 @@ def test_failed_and_inactive_trials_are_marked(opened: Opened) -> None:
     assert "off" in figure(opened.page, SLICES).locator(".xtick text, .x3tick text, .x2tick text").all_text_contents()
 
 
-@pytest.mark.parametrize("which", ["opened", "hostile", "long"])
+@pytest.mark.parametrize("which", ["opened", "hostile"])
 def test_no_text_is_cut_off_or_written_over_another_on_any_screen(which: str, request: pytest.FixtureRequest) -> None:
     page = request.getfixturevalue(which).page
     assert overlaps(page) == []

@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test test-browser check bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -26,7 +26,11 @@ check: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/architecture
 
 test: check
-	$(BIN)/python -m pytest -n auto --dist worksteal
+	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/browser
+
+# In a real Chromium, installed where that is possible; apart, because all tests together take more than ten minutes.
+test-browser: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --dist worksteal tests/browser
 
 bench: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/run_all.py

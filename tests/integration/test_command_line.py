@@ -54,7 +54,7 @@ def test_the_demonstration_tunes_and_compares_on_data_that_are_not_in_the_memory
         "with past runs (rgpe-taf)",
         "plain Bayesian optimization (gp)",
         "random search (random)",
-        "on these data",
+        "On these data",
         "Which past runs had most weight",
         "Worst case",
         "Best configuration",

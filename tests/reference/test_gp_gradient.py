@@ -10,7 +10,7 @@ from scipy.stats import lognorm, multivariate_normal
 
 from recollect.surrogate.kernels import Hyperparameters, KernelShape, covariance
 from recollect.surrogate.objective import NegativeLogPosterior
-from recollect.surrogate.prior import PAPER_PRIOR
+from recollect.surrogate.prior import PAPER_PRIOR, TARGET_PRIOR
 
 PLAIN = replace(PAPER_PRIOR, use_priors=False)
 MIXED = np.array([False, True, False, True])
@@ -48,10 +48,10 @@ def test_gradient_agrees_with_finite_differences(kind: str, prior) -> None:
     assert objective.free.all()
     for seed in range(5):
         theta = random_theta(seed)
-        _, gradient = objective(theta)
+        _, gradients = objective(theta[None])
         step = 1e-5 * np.eye(6)
-        numeric = [(objective(theta + e)[0] - objective(theta - e)[0]) / 2e-5 for e in step]
-        np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-6)
+        numeric = (objective(theta + step)[0] - objective(theta - step)[0]) / 2e-5
+        np.testing.assert_allclose(gradients[0], numeric, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -62,29 +62,45 @@ def test_value_is_minus_the_normal_density_and_the_priors(kind: str) -> None:
         hyper = Hyperparameters.from_log(theta)
         A = covariance(X, X, shape=shape, hyper=hyper) + hyper.noise * np.eye(20)
         likelihood = multivariate_normal(np.zeros(20), A).logpdf(z)
-        value, _ = NegativeLogPosterior(X, z, shape=shape, prior=PLAIN)(theta)
+        (value,), _ = NegativeLogPosterior(X, z, shape=shape, prior=PLAIN)(theta[None])
         assert value == pytest.approx(-likelihood, rel=1e-9)
         horseshoe = np.log(np.log(1 + 3 * 0.1**2 / hyper.noise**2) + 1e-10)
-        value, _ = NegativeLogPosterior(X, z, shape=shape, prior=PAPER_PRIOR)(theta)
+        (value,), _ = NegativeLogPosterior(X, z, shape=shape, prior=PAPER_PRIOR)(theta[None])
         assert value == pytest.approx(-likelihood - lognorm(1.0).logpdf(hyper.amplitude) - horseshoe, rel=1e-9)
 
 
 def test_evaluating_elsewhere_in_between_changes_nothing() -> None:
     X, z, shape = data(30, "conditional")
     objective = NegativeLogPosterior(X, z, shape=shape, prior=PAPER_PRIOR)
-    value, gradient = objective(random_theta(0))
-    objective(random_theta(1))
-    again, same = objective(random_theta(0))
-    assert again == value
+    value, gradient = objective(random_theta(0)[None])
+    objective(np.array([random_theta(1), random_theta(2)]))
+    again, same = objective(random_theta(0)[None])
+    np.testing.assert_array_equal(again, value)
     np.testing.assert_array_equal(same, gradient)
 
 
-def test_a_matrix_that_cannot_be_factorised_gives_infinity_and_no_slope() -> None:
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [2, 30, 120])
+def test_many_settings_at_once_are_those_settings_one_by_one(kind: str, n: int) -> None:
+    X, z, shape = data(n, kind)
+    objective = NegativeLogPosterior(X, z, shape=shape, prior=TARGET_PRIOR)
+    moving = np.concatenate(([True], objective.free, [True]))
+    thetas = np.array([random_theta(seed)[moving] for seed in range(13)])
+    values, gradients = objective(thetas)
+    for theta, value, gradient in zip(thetas, values, gradients, strict=True):
+        (alone,), (slopes,) = objective(theta[None])
+        assert value == pytest.approx(alone, rel=1e-12)
+        np.testing.assert_allclose(gradient, slopes, rtol=1e-9, atol=1e-9)
+
+
+def test_a_matrix_that_cannot_be_factorised_gives_infinity_and_no_slope_and_spoils_no_other() -> None:
     X = np.repeat(np.random.default_rng(0).random((5, 2)), 4, axis=0)
     objective = NegativeLogPosterior(X, np.ones(20), shape=KernelShape(np.zeros(2, bool), False), prior=PLAIN)
-    value, gradient = objective(np.array([0.0, 0.0, 0.0, -60.0]))
-    assert value == np.inf
-    np.testing.assert_array_equal(gradient, np.zeros(4))
+    good, bad = np.array([0.0, 0.0, 0.0, -2.0]), np.array([0.0, 0.0, 0.0, -60.0])
+    alone, slopes = objective(good[None])
+    values, gradients = objective(np.array([bad, good, bad]))
+    np.testing.assert_allclose(values, [np.inf, alone[0], np.inf], rtol=1e-12)
+    np.testing.assert_allclose(gradients, [np.zeros(4), slopes[0], np.zeros(4)], rtol=1e-12)
 
 
 def test_only_columns_that_vary_within_an_activity_pattern_are_free() -> None:
@@ -92,24 +108,21 @@ def test_only_columns_that_vary_within_an_activity_pattern_are_free() -> None:
     shape = KernelShape(np.array([False, False, True, False]), True)
     objective = NegativeLogPosterior(X, np.array([1.0, -1.0, 0.0]), shape=shape, prior=PLAIN)
     assert objective.free.tolist() == [True, False, False, False]
-    value, gradient = objective(np.array([0.0, -1.0, -3.0]))
-    assert np.isfinite(value)
-    assert gradient.shape == (3,)
+    value, gradient = objective(np.array([[0.0, -1.0, -3.0]]))
+    assert np.isfinite(value).all()
+    assert gradient.shape == (1, 3)
 
 
 @pytest.mark.parametrize("log_noise", [-25.0, -10.0, -2.0, 2.0, -800.0])
 def test_prior_slopes_agree_with_finite_differences(log_noise: float) -> None:
-    value, by_amplitude, by_noise = PAPER_PRIOR.log_density(-0.7, log_noise)
-    assert np.isfinite(value)
+    amplitudes, noises = np.full(3, -0.7), np.full(3, log_noise)
+    value, by_amplitude, by_noise = PAPER_PRIOR.log_density(amplitudes, noises)
+    assert np.isfinite(value).all()
     if log_noise < -100:
         return
-    h = 1e-5
-    numeric = (PAPER_PRIOR.log_density(-0.7 + h, log_noise)[0] - PAPER_PRIOR.log_density(-0.7 - h, log_noise)[0]) / (
-        2 * h
-    )
-    assert by_amplitude == pytest.approx(numeric, rel=1e-7)
-    numeric = (PAPER_PRIOR.log_density(-0.7, log_noise + h)[0] - PAPER_PRIOR.log_density(-0.7, log_noise - h)[0]) / (
-        2 * h
-    )
-    assert by_noise == pytest.approx(numeric, rel=1e-6)
-    assert PLAIN.log_density(-0.7, log_noise) == (0.0, 0.0, 0.0)
+    h = 1e-5 * np.array([-1.0, 0.0, 1.0])
+    low, _, high = PAPER_PRIOR.log_density(amplitudes + h, noises)[0]
+    assert by_amplitude[1] == pytest.approx((high - low) / 2e-5, rel=1e-7)
+    low, _, high = PAPER_PRIOR.log_density(amplitudes, noises + h)[0]
+    assert by_noise[1] == pytest.approx((high - low) / 2e-5, rel=1e-6)
+    np.testing.assert_array_equal(PLAIN.log_density(amplitudes, noises), np.zeros((3, 3)))

@@ -203,8 +203,8 @@ def test_objective_is_minus_evidence_and_prior_densities(kind: str, rank: int) -
 def test_objective_of_one_task_is_that_of_a_single_process(kind: str, prior: Prior) -> None:
     (X,), (y,), shape = tasks(kind, (15,))
     theta = np.array([-0.5, -1.0, 0.0, 0.3, -5.0])
-    value, gradient = NegativeLogPosterior(X, (y - y.mean()) / y.std(), shape=shape, prior=prior)(
-        theta[[3, 0, 1, 2, 4]]
+    (value,), (gradient,) = NegativeLogPosterior(X, (y - y.mean()) / y.std(), shape=shape, prior=prior)(
+        theta[None, [3, 0, 1, 2, 4]]
     )
     got, slopes = objective_on(kind, prior, 0, (15,))(theta)
     assert got == pytest.approx(value, rel=1e-12)

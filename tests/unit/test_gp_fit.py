@@ -64,13 +64,13 @@ def test_the_fit_is_a_maximum_of_the_posterior() -> None:
     model = fit_gp(X, y, rng=rng())
     objective = NegativeLogPosterior(model.X, standardize(y)[0], shape=model.shape, prior=PAPER_PRIOR)
     theta = model.hyper.log()
-    value, gradient = objective(theta)
+    (value,), (gradient,) = objective(theta[None])
     assert model.log_posterior == pytest.approx(-value, rel=1e-9)
     bounds = PAPER_PRIOR.log_bounds(3)
     inside = (theta > bounds[:, 0] + 1e-6) & (theta < bounds[:, 1] - 1e-6)
     assert np.abs(gradient[inside]).max() < 1e-2
-    for shift in 0.05 * np.vstack((np.eye(5), -np.eye(5))):
-        assert objective(np.clip(theta + shift, bounds[:, 0], bounds[:, 1]))[0] >= value - 1e-6
+    shifted = theta + 0.05 * np.vstack((np.eye(5), -np.eye(5)))
+    assert objective(np.clip(shifted, bounds[:, 0], bounds[:, 1]))[0].min() >= value - 1e-6
 
 
 def test_the_same_generator_gives_the_same_model_and_restarts_are_random() -> None:

@@ -124,23 +124,22 @@ class MultiTaskObjective:
     def log_prior(self, theta: FloatArray) -> tuple[float, tuple[FloatArray, ...]]:
         """Log density of the prior at ``theta``, up to a constant, and its derivatives, split as theta is."""
         log_lengths, W, log_own, log_noise = self.layout.split(theta)
-        total, length_slopes = self._prior.lengthscale_log_density(log_lengths)
-        tasks = [self._prior.log_density(float(v), float(u)) for v, u in zip(log_own, log_noise, strict=True)]
-        densities, own_slopes, noise_slopes = np.array(tasks).T
-        total += float(densities.sum())
+        of_lengths, length_slopes = self._prior.lengthscale_log_density(log_lengths[None])
+        densities, own_slopes, noise_slopes = self._prior.log_density(log_own, log_noise)
+        total = float(of_lengths[0] + densities.sum())
         if not self._prior.use_priors:
-            return total, (length_slopes, np.zeros(W.shape), own_slopes, noise_slopes)
+            return total, (length_slopes[0], np.zeros(W.shape), own_slopes, noise_slopes)
         distance = (W - alike(*W.shape)) / SPREAD
         total -= 0.5 * float(np.square(distance).sum())
-        return total, (length_slopes, -distance / SPREAD, own_slopes, noise_slopes)
+        return total, (length_slopes[0], -distance / SPREAD, own_slopes, noise_slopes)
 
     def _fill_matrix(self, precision: FloatArray, B: FloatArray, noise: FloatArray) -> None:
         """A into ``_matrix``, and B_ij of each pair into ``_b``."""
-        self._pairs.fill(1.0, precision)
+        self._pairs.fill(np.ones(1), precision[None])
         B.reshape(-1).take(self._block, out=self._b, mode="clip")
         if self._where.size < self._z.size * (self._z.size - 1) // 2:
             self._entries.fill(0.0)  # a factorisation that failed may leave anything between the blocks
-        self._entries[self._where] = self._b * self._pairs.k
+        self._entries[self._where] = self._b * self._pairs.k[0]
         self._entries[:: self._z.size + 1] = (B.diagonal() + noise)[self._task]
 
     def _pair_slopes(self, alpha: FloatArray, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -149,6 +148,6 @@ class MultiTaskObjective:
         G = alpha.take(self._pairs.row)
         G *= alpha.take(self._pairs.column)
         G -= self._entries.take(self._where)  # A^-1, in the place of A
-        halves = np.bincount(self._block, G * self._pairs.k, minlength=t * t).reshape(t, t)
+        halves = np.bincount(self._block, G * self._pairs.k[0], minlength=t * t).reshape(t, t)
         G *= self._b
-        return self._pairs.slopes(G, precision), np.asarray(0.5 * (halves + halves.T), dtype=np.float64)
+        return self._pairs.slopes(G[None], precision[None])[0], np.asarray(0.5 * (halves + halves.T), dtype=np.float64)

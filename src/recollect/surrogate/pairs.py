@@ -1,11 +1,11 @@
 """The kernel over all pairs of rows that may correlate, prepared for being evaluated hundreds of times (spec 1.3).
 
 Notation: N pairs of rows i > j with the same inactive columns; all other covariances are zero. Matrices are symmetric,
-so each pair appears once and everything elementwise runs over vectors (N,). Columns in which no pair differs cannot
-matter: they are not ``free``. ``precision (f,)`` is 1 / l^2 of the free columns.
+so each pair appears once and everything elementwise runs over vectors (N,), for s settings of the kernel at a time.
+Columns in which no pair differs cannot matter: they are not ``free``. ``precision (s, f)`` is 1 / l^2 of the free
+columns.
 
-Differences are taken once, the sums over columns are matrix-vector products, and the arrays are reused from call to
-call.
+Differences are taken once, the sums over columns are matrix products, and the arrays are reused from call to call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from recollect.surrogate.kernels import LARGEST_EXPONENT, KernelShape, filled, s
 
 
 class PairKernel:
-    """``row``, ``column (N,)`` of the pairs, ``free (d,)``, and after `fill` the values ``k`` and ``w (N,)``."""
+    """``row``, ``column (N,)`` of the pairs, ``free (d,)``, and after `fill` the values ``k`` and ``w (s, N)``."""
 
     def __init__(self, X: FloatArray, shape: KernelShape) -> None:
         """Take the differences of all pairs."""
@@ -35,33 +35,36 @@ class PairKernel:
         self._is_numerical, self._is_categorical = np.flatnonzero(~kind), np.flatnonzero(kind)
         self._numerical = np.square(differences[self.free & ~shape.categorical])
         self._categorical = (differences[self.free & shape.categorical] != 0.0).astype(np.float64)
-        self._t, self.k, self.w = (np.empty(row.size) for _ in range(3))
+        self._arrays = np.empty((3, 0, row.size))
+        self.k, self.w = self._arrays[:2]
 
-    def fill(self, amplitude: float, precision: FloatArray) -> None:
+    def fill(self, amplitude: FloatArray, precision: FloatArray) -> None:
         """Put the kernel into ``k`` and a (5/3) (1 + t) exp(-t - h/2), its slope by squared distances, into ``w``."""
-        t, k, w = self._t, self.k, self.w
-        np.matmul(5.0 * precision[self._is_numerical], self._numerical, out=t)
+        s = len(precision)
+        if self._arrays.shape[1] < s:
+            self._arrays = np.empty((3, s, self.row.size))
+        k, w, t = self.k, self.w, _ = self._arrays[:, :s]
+        np.matmul(5.0 * precision[:, self._is_numerical], self._numerical, out=t)
         np.multiply(t, 1.0 / 3.0, out=k)
         np.sqrt(t, out=t)
         np.add(t, 1.0, out=w)
         k += w  # 1 + t + t^2/3
         if self._is_categorical.size:
-            t += (0.5 * precision[self._is_categorical]) @ self._categorical
+            t += (0.5 * precision[:, self._is_categorical]) @ self._categorical
         np.minimum(t, LARGEST_EXPONENT, out=t)
         np.negative(t, out=t)
         np.exp(t, out=t)
-        if amplitude != 1.0:
-            t *= amplitude
+        t *= amplitude[:, None]
         k *= t
         t *= 5.0 / 3.0
         w *= t
 
     def slopes(self, G: FloatArray, precision: FloatArray) -> FloatArray:
-        """Sum over pairs of G times the derivative of the kernel by ln l (f,); ``k`` and ``w`` are used up."""
-        by_length = np.empty(precision.size)
+        """Sum over pairs of G (s, N) times the derivative of the kernel by ln l (s, f); ``k`` and ``w`` are used up."""
+        by_length = np.empty(precision.shape)
         self.w *= G
-        by_length[self._is_numerical] = self._numerical @ self.w
+        by_length[:, self._is_numerical] = self.w @ self._numerical.T
         if self._is_categorical.size:
             self.k *= G
-            by_length[self._is_categorical] = self._categorical @ self.k
+            by_length[:, self._is_categorical] = self.k @ self._categorical.T
         return np.asarray(by_length * precision)

@@ -53,26 +53,28 @@ class Prior:
         if not (1.0 <= shape < math.inf and 0.0 < rate < math.inf):
             raise InputError(f"Prior: expected lengthscale_gamma (shape >= 1, rate > 0), got {self.lengthscale_gamma}")
 
-    def log_density(self, log_amplitude: float, log_noise: float) -> tuple[float, float, float]:
-        """``ln p(a) + ln p(v)`` and its derivatives by ``ln a`` and ``ln v``; zeros when the densities are off."""
+    def log_density(
+        self, log_amplitude: FloatArray, log_noise: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """``ln p(a) + ln p(v)`` (s,) and its derivatives by ``ln a`` and ``ln v``; zeros when the densities are off."""
         if not self.use_priors:
-            return 0.0, 0.0, 0.0
+            return np.zeros(log_amplitude.shape), np.zeros(log_amplitude.shape), np.zeros(log_amplitude.shape)
         precision = self.amplitude_log_std**-2
         amplitude = -0.5 * precision * log_amplitude**2 - log_amplitude - 0.5 * math.log(2.0 * math.pi / precision)
         amplitude_slope = -(1.0 + precision * log_amplitude)
         width = 3.0 * self.horseshoe_scale**2
-        squared = math.exp(max(2.0 * log_noise, -690.0))  # not zero: it is divided by
-        spike = math.log1p(width / squared)
-        noise_slope = -2.0 * width / max((width + squared) * spike, 1e-14)
-        return amplitude + math.log(spike + 1e-10), amplitude_slope, noise_slope
+        squared = np.exp(np.maximum(2.0 * log_noise, -690.0))  # not zero: it is divided by
+        spike = np.log1p(width / squared)
+        noise_slope = -2.0 * width / np.maximum((width + squared) * spike, 1e-14)
+        return amplitude + np.log(spike + 1e-10), amplitude_slope, noise_slope
 
-    def lengthscale_log_density(self, log_lengthscales: FloatArray) -> tuple[float, FloatArray]:
-        """``sum ln p(l)`` up to a constant, and its derivatives by ``ln l``; zeros without a density."""
+    def lengthscale_log_density(self, log_lengthscales: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """``sum ln p(l)`` (s,) up to a constant, and its derivatives by ``ln l`` (s, d); zeros without a density."""
         if self.lengthscale_gamma is None or not self.use_priors:
-            return 0.0, np.zeros(log_lengthscales.size)
+            return np.zeros(len(log_lengthscales)), np.zeros(log_lengthscales.shape)
         shape, rate = self.lengthscale_gamma
         lengths = np.exp(log_lengthscales)
-        return float(np.sum((shape - 1.0) * log_lengthscales - rate * lengths)), (shape - 1.0) - rate * lengths
+        return np.sum((shape - 1.0) * log_lengthscales - rate * lengths, axis=1), (shape - 1.0) - rate * lengths
 
     def log_bounds(self, d: int) -> FloatArray:
         """Bounds of ``(ln a, ln l_1, ..., ln l_d, ln v)``, shape (d + 2, 2)."""

@@ -32,7 +32,7 @@ from recollect.transfer.sources import SourceData, SourceFit, Sources, check_col
 
 Progress = Callable[[int, int], None]
 
-FIT_VERSION = 1  # part of the hash: to be raised when the same content is to be fitted in another way
+FIT_VERSION = 2  # part of the hash: to be raised when the same content is to be fitted in another way
 DECIMALS = 10  # of standardised targets: far below any noise, far above what two ways of standardising differ by
 PAPER_FIT = SourceFit()
 WORTH_WORKERS = 2.0  # seconds of fitting, below which starting other processes takes longer than it saves

@@ -1,0 +1,145 @@
+"""Projected BFGS from several starting points in lockstep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize, rosen, rosen_der
+
+from recollect.errors import InputError
+from recollect.numerics.lockstep import minimize_lockstep
+
+Pointwise = Callable[[np.ndarray], tuple[float, np.ndarray]]
+BOX = np.array([[-2.0, 2.0], [-2.0, 2.0]])
+
+
+def together(function: Pointwise) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """The function of one point as one of many."""
+
+    def objective(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        pairs = [function(row) for row in x]
+        return np.array([value for value, _ in pairs]), np.array([slope for _, slope in pairs])
+
+    return objective
+
+
+def rosenbrock(x: np.ndarray) -> tuple[float, np.ndarray]:
+    return float(rosen(x)), rosen_der(x)
+
+
+def two_wells(x: np.ndarray) -> tuple[float, np.ndarray]:
+    """Wells near -1 and 1; the one near 1 is deeper."""
+    return float((x[0] ** 2 - 1) ** 2 - 0.2 * x[0]), np.array([4 * x[0] * (x[0] ** 2 - 1) - 0.2])
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_finds_the_minimum_of_rosenbrock(d: int) -> None:
+    box = np.tile([-2.0, 2.0], (d, 1))
+    best, value, evaluations = minimize_lockstep(together(rosenbrock), np.full((1, d), -0.5), box)
+    np.testing.assert_allclose(best, np.ones(d), atol=1e-3)
+    assert value < 1e-6
+    assert evaluations < 40 * d
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_convex_function_in_a_box_has_the_minimum_that_scipy_finds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p = int(rng.integers(1, 9))
+    root, middle = rng.normal(size=(p, p)), rng.normal(scale=2.0, size=p)
+    A = root @ root.T + 0.1 * np.eye(p)
+
+    def bowl(x: np.ndarray) -> tuple[float, np.ndarray]:
+        away = x - middle
+        return float(0.5 * away @ A @ away + np.cosh(away).sum()), A @ away + np.sinh(away)
+
+    box = np.sort(rng.normal(size=(p, 2)), axis=1)
+    starts = rng.uniform(box[:, 0], box[:, 1], size=(4, p))
+    tight = {"ftol": 1e-14, "gtol": 1e-9}
+    reference = minimize(bowl, starts[0], jac=True, method="L-BFGS-B", bounds=box, options=tight)
+    best, value, _ = minimize_lockstep(together(bowl), starts, box)
+    assert value == pytest.approx(reference.fun, rel=1e-7, abs=1e-7)
+    np.testing.assert_allclose(best, reference.x, atol=1e-3)
+    assert np.all((best >= box[:, 0]) & (best <= box[:, 1]))
+
+
+@pytest.mark.parametrize("order", [[0, 1], [1, 0]])
+def test_keeps_the_best_of_all_starts(order: list[int]) -> None:
+    starts = np.array([[-1.5], [1.5]])[order]
+    best, value, _ = minimize_lockstep(together(two_wells), starts, BOX[:1])
+    assert best[0] > 0.9
+    assert value == two_wells(best)[0]
+
+
+def test_bounds_hold_and_starts_outside_are_moved_in() -> None:
+    seen = []
+
+    def slope_only(x: np.ndarray) -> tuple[float, np.ndarray]:
+        seen.append(x.copy())
+        return float(x.sum()), np.ones(2)
+
+    best, value, _ = minimize_lockstep(together(slope_only), np.array([[50.0, -50.0]]), BOX)
+    np.testing.assert_array_equal(best, [-2.0, -2.0])
+    assert value == -4.0
+    assert np.abs(seen).max() <= 2.0
+
+
+def test_a_run_near_a_better_one_is_given_up_and_the_others_are_not() -> None:
+    starts = np.array([[-1.5], [-1.45], [1.5], [1.45]])
+    best, _, apart = minimize_lockstep(together(two_wells), starts, BOX[:1])
+    same, _, merged = minimize_lockstep(together(two_wells), starts, BOX[:1], near=0.5)
+    assert merged < apart
+    assert same[0] == pytest.approx(best[0], abs=1e-4)
+
+
+@pytest.mark.parametrize("bad", [(np.nan, 0.0), (np.inf, 0.0), (-np.inf, 0.0), (0.0, np.nan), (0.0, -np.inf)])
+def test_a_start_that_is_not_finite_is_refused(bad: tuple[float, float]) -> None:
+    def parabola(x: np.ndarray) -> tuple[float, np.ndarray]:
+        if x[0] > 1.2:
+            return bad[0], np.array([bad[1]])
+        return float((x[0] - 0.4) ** 2), np.array([2 * (x[0] - 0.4)])
+
+    best, value, _ = minimize_lockstep(together(parabola), np.array([[1.5], [-0.1]]), BOX[:1])
+    assert best[0] == pytest.approx(0.4, abs=1e-6)
+    assert value < 1e-10
+    best, value, evaluations = minimize_lockstep(together(parabola), np.array([[1.5]]), BOX[:1])
+    assert (best[0], value, evaluations) == (1.5, 1e25, 1)
+
+
+def test_a_run_that_meets_a_refused_point_goes_on_with_shorter_steps() -> None:
+    def cliff(x: np.ndarray) -> tuple[float, np.ndarray]:
+        return (np.nan if x[0] > 0.5 else float((x[0] - 0.45) ** 4)), np.array([4 * (x[0] - 0.45) ** 3])
+
+    best, value, _ = minimize_lockstep(together(cliff), np.array([[-1.9]]), BOX[:1])
+    assert best[0] == pytest.approx(0.45, abs=0.1)
+    assert value < 1e-5
+
+
+def test_without_parameters_the_objective_is_evaluated_once_for_each_start() -> None:
+    best, value, evaluations = minimize_lockstep(
+        lambda x: (np.full(len(x), 3.0), x), np.zeros((4, 0)), np.zeros((0, 2))
+    )
+    assert (best.shape, value, evaluations) == ((0,), 3.0, 4)
+
+
+def test_a_flat_function_ends_where_it_starts() -> None:
+    best, value, evaluations = minimize_lockstep(together(lambda x: (1.0, 0.0 * x)), np.array([[0.3, 0.4]]), BOX)
+    assert (best.tolist(), value, evaluations) == ([0.3, 0.4], 1.0, 1)
+
+
+def test_slopes_that_lie_end_after_some_steps() -> None:
+    best, value, evaluations = minimize_lockstep(
+        together(lambda x: (float(x.sum()), -np.ones(2))), np.array([[0.0, 0.0]]), BOX
+    )
+    assert (best.tolist(), value) == ([0.0, 0.0], 0.0)
+    assert evaluations < 40
+
+
+@pytest.mark.parametrize(
+    ("starts", "bounds"),
+    [(np.zeros((0, 2)), BOX), (np.zeros(2), BOX), (np.zeros((1, 3)), BOX), (np.zeros((1, 2)), BOX.T[:1])],
+)
+def test_shapes_that_do_not_match_are_refused(starts: np.ndarray, bounds: np.ndarray) -> None:
+    with pytest.raises(InputError, match="expected starts"):
+        minimize_lockstep(together(rosenbrock), starts, bounds)

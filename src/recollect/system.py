@@ -1,10 +1,14 @@
-"""What recollect asks of the computer it runs on: the user's folders, and how many cores it may use."""
+"""What recollect asks of the computer it runs on: the user's folders, how many cores it may use, signals that wait."""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,3 +50,26 @@ class UserFolder:
 def cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if "sched_getaffinity" in dir(os) else os.cpu_count() or 1
+
+
+@contextmanager
+def signals_wait() -> Iterator[None]:
+    """Put off what an interruption or a polite kill would do until the block is through.
+
+    For blocks that would leave something behind, such as a process that nobody knows of yet. Only in the main thread
+    do signals interrupt anything.
+    """
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: handler for number, handler in handlers.items() if callable(handler)}
+    came: list[int] = []
+    for number in handlers:
+        signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])

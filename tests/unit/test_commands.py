@@ -342,6 +342,20 @@ def test_closing_ends_all_programs_and_what_they_started(tmp_path: Path) -> None
     assert commands.wait(0.0) == []
 
 
+def test_a_program_that_interrupts_us_while_it_is_being_started_is_ended_by_closing() -> None:
+    commands = Commands(parse_command(["sh", "-c", "kill -INT $PPID; sleep 60"], space()), 1)
+
+    def start_and_wait() -> None:
+        commands.begin("it", {"lr": 0.1, "name": "a"})
+        commands.wait(10.0)
+
+    with pytest.raises(KeyboardInterrupt):
+        start_and_wait()
+    (running,) = commands._running
+    commands.close()
+    assert running.process.returncode == -signal.SIGKILL
+
+
 def test_ctrl_c_at_the_terminal_does_not_reach_the_programs() -> None:
     assert outcome(python("import os; print(int(os.getpgid(0) == os.getsid(0) == os.getpid()))")).value == 1.0
 

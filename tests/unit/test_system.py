@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from recollect.system import UserFolder, cores
+from recollect.system import UserFolder, cores, signals_wait
 
 FOLDER = UserFolder("RECOLLECT_THINGS", "things", "recollect/things", "Things/recollect", ("XDG_THINGS", ".things"))
 
@@ -51,3 +53,41 @@ def test_a_folder_is_where_the_system_has_such_things_unless_named(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "platform", platform)
     assert FOLDER.path() == Path(expected)
+
+
+def test_signals_wait_until_the_block_is_through() -> None:
+    done = []
+
+    @signals_wait()
+    def interrupted() -> None:
+        signal.raise_signal(signal.SIGINT)
+        done.append("the block went on")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert done == ["the block went on"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_signals_without_a_handler_and_errors_pass_as_they_would() -> None:
+    @signals_wait()
+    def failing() -> None:
+        assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+        raise ValueError("from inside")
+
+    with pytest.raises(ValueError, match="from inside"):
+        failing()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_outside_the_main_thread_nothing_changes() -> None:
+    seen = []
+
+    def look() -> None:
+        with signals_wait():
+            seen.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert seen == [signal.default_int_handler]

@@ -32,6 +32,7 @@ from typing import IO, TypeAlias
 from recollect.errors import InputError
 from recollect.history.run import Config
 from recollect.space.space import Space
+from recollect.system import signals_wait
 from recollect.transfer.weights import as_count
 from recollect.tuning.evaluators import Ended
 from recollect.tuning.outcome import Outcome, reason_of
@@ -42,10 +43,8 @@ TOKENS = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+")
 OPTION, LONE_OPTION = re.compile(r"--?[^\W\d_]"), re.compile(r"--?[^\W\d_][^=]*")
 NAMED = re.compile(r"([^:=]*)[:=]\s*(\S+)")
 
-TAIL = 1 << 16
-"""So many bytes at the end of a program's output are looked at."""
-KEPT = 20
-"""So many lines at its end are kept as the reason of a failure."""
+TAIL, KEPT = 1 << 16, 20
+"""So many bytes at the end of a program's output are looked at, and so many lines kept as the reason of a failure."""
 SHORTEST, LONGEST = 0.001, 0.02
 """Seconds between two looks whether a program has ended."""
 Word: TypeAlias = tuple[tuple[str, bool], ...]
@@ -205,7 +204,8 @@ class Commands:
     def begin(self, name: Hashable, config: Config) -> None:
         """Start the program for a configuration."""
         try:
-            self._running.append(self._start(name, config))
+            with signals_wait():
+                self._running.append(self._start(name, config))
         except (OSError, ValueError) as error:
             self._refused.append((name, Outcome(None, 0.0, (f"the program did not start: {reason_of(error)}",))))
 

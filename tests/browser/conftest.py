@@ -12,14 +12,14 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from pages import Opened, new_page
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page
+    from playwright.sync_api import BrowserContext
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FLAGS = (
@@ -27,15 +27,6 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
 )
 PATIENCE = 60_000  # milliseconds: the machine may be busy with other things
-
-
-@dataclass
-class Opened:
-    """An open page, and what it said and asked for."""
-
-    page: Page
-    said: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
 
 
 def find_browser() -> str | None:
@@ -78,18 +69,25 @@ def browser(browser_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture(scope="session")
 def open_file(browser: BrowserContext) -> Callable[[Path], Opened]:
-    """Return the function that opens a file and records from the first moment what happens."""
+    """Return the function that opens a file."""
 
     def opened(path: Path) -> Opened:
-        page = browser.new_page()
-        found = Opened(page)
-        page.on("console", lambda message: found.said.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: found.said.append(f"error: {error}"))
-        page.on("dialog", lambda dialog: (found.said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-        page.on("request", lambda request: found.asked.append(request.url))
-        page.set_viewport_size({"width": 1600, "height": 1000})
-        page.emulate_media(color_scheme="light")
-        page.goto(path.as_uri())
+        found = new_page(browser)
+        found.page.goto(path.as_uri())
         return found
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def show(browser: BrowserContext) -> Iterator[Callable[[str], Opened]]:
+    """Return the function that opens an address; the browser reaches this machine meanwhile."""
+    browser.set_offline(False)
+
+    def opened(url: str) -> Opened:
+        found = new_page(browser)
+        found.page.goto(url)
+        return found
+
+    yield opened
+    browser.set_offline(True)

@@ -1,4 +1,4 @@
-"""The overview of a memory in a real browser: of runs that learned from each other, of many tasks, of hostile names.
+"""The overview of a memory in a real browser: made by the real command of a real file, of many tasks, of hostile names.
 
 Each page is opened once, since loading plotly takes a second of a processor; tests put back what they change.
 """
@@ -6,35 +6,48 @@ Each page is opened once, since loading plotly takes a second of a processor; te
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import optuna
 import pytest
+from pages import (
+    HEBREW,
+    HOSTILE,
+    IN_SCHEME,
+    LINK,
+    QUOTES,
+    SCRIPT,
+    Opened,
+    cells_cut_off,
+    column,
+    figure,
+    hover_cell,
+    loads_nothing,
+    narrow,
+    overlaps,
+    press,
+    table,
+    texts,
+    wait_until_drawn,
+    width,
+)
 
 from recollect import FAILED, Memory, Run, minimize
 
 pytest.importorskip("plotly", reason="pages embed plotly's script")
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
-
-    from conftest import Opened
-
 SPACE: dict[str, Any] = {"c": (0.01, 100.0, "log"), "depth": (1, 8), "kernel": ["rbf", "poly", "linear"]}
-SCRIPT, QUOTES = "<script>alert(1)</script>", "\"><img src=x onerror='alert(2)'>"
-HEBREW = "\N{HEBREW LETTER ALEF}\N{HEBREW LETTER BET}\N{HEBREW LETTER GIMEL}"
-HOSTILE = (SCRIPT, QUOTES, "<a href='https://example.org'>x</a> & %{x}", HEBREW, "\u202eedisni tuo", "long-" * 80)
-TEXTS = """plot => {
-    const frame = plot.getBoundingClientRect();
-    return [...plot.querySelectorAll('svg text')].filter((text) => text.textContent.trim()).map((text) => {
-        const { left, top, right, bottom } = text.getBoundingClientRect();
-        return [text.textContent, left - frame.left, top - frame.top, right - frame.left, bottom - frame.top];
-    }).concat([['', 0, 0, frame.width, frame.height]]);
-}"""
+NAMES = (*HOSTILE[:-1], "long-" * 80)  # a memory takes no longer ones
+ALIKE, TAUGHT = "Which tasks are alike?", "Which tasks taught which?"
+GAVE, BEST = "What did past tasks give to others?", "Which configuration was best on each task?"
+FIRST = "Good on these tasks together"
+KEPT = {"covertype": 0.0, "bank": 0.2, "crx": -0.8}  # tasks that Memory.add wrote, and where their optimum is
+TUNED = {"adult": 0.3, "digits": 0.6}  # tasks that learned from those
 
 
 def configs(count: int, seed: int) -> list[dict[str, Any]]:
@@ -55,9 +68,12 @@ def write(memory: Memory, path: Path, problem: str | None = None) -> Path:
     return path
 
 
-def wait_until_drawn(page: Page) -> None:
-    count = page.locator(".plot").count()
-    page.wait_for_function("count => document.querySelectorAll('.plot[data-drawn]').length === count", arg=count)
+def told(*arguments: str, folder: Path) -> str:
+    """Run the command; return what it wrote to its standard output, nothing else being there."""
+    command = [sys.executable, "-m", "recollect", "report", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -66,16 +82,24 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def file(folder: Path) -> Path:
-    """Three runs, one after the other, so that the later ones learn; and two problems beside theirs."""
-    memory = Memory(optuna.storages.InMemoryStorage())
-    memory.add(Run("covertype", configs(15, 0), [error(config) for config in configs(15, 0)], space=SPACE), "svm")
-    for number, task in enumerate(("adult", "digits"), start=1):
-        given: dict[str, Any] = {"memory": memory, "problem": "svm", "task": task, "method": "rgpe-mean"}
-        minimize(lambda config, n=number: error(config, 0.3 * n), SPACE, trials=12, progress=False, **given)
-    memory.add(Run("failed", configs(3, 1), [FAILED] * 3, space=SPACE), "forest")
-    memory.add(Run("some", configs(3, 2), [1.0, 2.0, FAILED], space=SPACE), "trees")
-    return write(memory, folder / "overview.html")
+def memory(folder: Path) -> Iterator[Memory]:
+    """Past runs in a file, two runs that learned from them, and two problems beside theirs."""
+    with Memory(folder / "tuning.db") as memory:
+        for seed, (task, shift) in enumerate(KEPT.items()):
+            values = [error(config, shift) for config in configs(15, seed)]
+            memory.add(Run(task, configs(15, seed), values, space=SPACE), "svm")
+        for task, shift in TUNED.items():
+            given: dict[str, Any] = {"memory": memory, "problem": "svm", "task": task, "method": "rgpe-mean"}
+            minimize(lambda config, shift=shift: error(config, shift), SPACE, trials=12, progress=False, **given)
+        memory.add(Run("failed", configs(3, 1), [FAILED] * 3, space=SPACE), "forest")
+        memory.add(Run("some", configs(3, 2), [1.0, 2.0, FAILED], space=SPACE), "trees")
+        yield memory
+
+
+@pytest.fixture(scope="module")
+def file(memory: Memory, folder: Path) -> Path:
+    assert told("--memory", "tuning.db", "--out", "overview.html", folder=folder) == "overview.html\n"
+    return folder / "overview.html"
 
 
 @pytest.fixture(scope="module")
@@ -101,73 +125,19 @@ def hostile(open_file: Callable[[Path], Opened], folder: Path) -> Opened:
     memory = Memory(optuna.storages.InMemoryStorage())
     space = {SCRIPT: (0.0, 1.0), QUOTES: [SCRIPT, QUOTES]}
     rng = np.random.default_rng(0)
-    for name in HOSTILE:
+    for name in NAMES:
         tried = [{SCRIPT: float(x), QUOTES: SCRIPT if x > 0.5 else QUOTES} for x in rng.random(4)]
         memory.add(Run(name, tried, [float(x) for x in rng.random(4)], space=space), SCRIPT + QUOTES)
     study = optuna.load_study(
         storage=memory.store.optuna, study_name=memory.store.optuna.get_all_studies()[-1].study_name
     )
     trial = study.ask()
-    weights = dict.fromkeys(HOSTILE[:-1], 0.1)
+    weights = dict.fromkeys(NAMES[:-1], 0.1)
     trial.set_user_attr("recollect:influence", {"reason": SCRIPT, "target": 0.5, "past": weights, "dropped": []})
     study.tell(trial, state=optuna.trial.TrialState.FAIL)
     found = open_file(write(memory, folder / "hostile.html"))
     wait_until_drawn(found.page)
     return found
-
-
-@contextmanager
-def narrow(page: Page) -> Iterator[None]:
-    """Show the page 400 pixels wide."""
-    page.set_viewport_size({"width": 400, "height": 800})
-    page.wait_for_function("() => [...document.querySelectorAll('.plot')].every((p) => p._fullLayout.width <= 400)")
-    try:
-        yield
-    finally:
-        page.set_viewport_size({"width": 1600, "height": 1000})
-        page.wait_for_function("() => [...document.querySelectorAll('.plot')].every((p) => p._fullLayout.width > 400)")
-
-
-def overlaps(page: Page) -> list[str]:
-    """Texts of figures that are written over another one or cut off."""
-    wrong = []
-    for plot in page.locator(".plot").all():
-        *boxes, (_, _, _, width, height) = plot.evaluate(TEXTS)
-        for number, (text, left, top, right, bottom) in enumerate(boxes):
-            if left < -1 or top < -1 or right > width + 1 or bottom > height + 1:
-                wrong.append(f"{text!r} is cut off")
-            for other, a, b, c, d in boxes[:number]:
-                if min(right, c) - max(left, a) > 1 and min(bottom, d) - max(top, b) > 2:
-                    wrong.append(f"{text!r} is written over {other!r}")
-    return wrong
-
-
-def figure(page: Page, question: str) -> Locator:
-    return page.locator("figure", has=page.locator("h3", has_text=question)).first
-
-
-def table(page: Page, title: str) -> Locator:
-    return page.locator(".table", has=page.locator("h3", has_text=title)).first.locator("table")
-
-
-def hover(page: Page, plot: Locator, column: int, row: int) -> str:
-    """Point at a cell of a heat map and return the label that appears."""
-    plot.scroll_into_view_if_needed()
-    x, y = plot.evaluate(
-        """(plot, [column, row]) => {
-            const { xaxis, yaxis } = plot._fullLayout, frame = plot.getBoundingClientRect();
-            return [frame.left + xaxis._offset + xaxis.c2p(column), frame.top + yaxis._offset + yaxis.c2p(row)];
-        }""",
-        [column, row],
-    )
-    page.mouse.move(x + 1, y + 1)
-    page.mouse.move(x, y)
-    label = plot.locator(".hoverlayer .hovertext")
-    label.wait_for()
-    text = label.first.text_content() or ""
-    page.mouse.move(1, 1)
-    label.first.wait_for(state="detached")
-    return text
 
 
 def test_the_page_opens_without_a_message_and_without_asking_anybody(opened: Opened, file: Path) -> None:
@@ -187,32 +157,90 @@ def test_figures_have_data_that_are_drawn_and_a_text_alternative(opened: Opened)
 
 def test_pointing_at_a_cell_tells_both_tasks_and_the_number(opened: Opened) -> None:
     page = opened.page
-    alike = figure(page, "Which tasks are alike?").locator(".plot")
+    alike = figure(page, ALIKE).locator(".plot")
     names, z = alike.evaluate("plot => [plot._fullData[0].y, plot._fullData[0].z]")
-    assert hover(page, alike, 2, 0) == f"{names[0]}{names[2]}rank correlation {z[0][2]:.2f}"
-    taught = figure(page, "Which tasks taught which?").locator(".plot")
-    assert "learned from " in hover(page, taught, 0, 0)
+    assert hover_cell(page, alike, 2, 0) == f"{names[0]}{names[2]}rank correlation {z[0][2]:.2f}"
+    taught = figure(page, TAUGHT).locator(".plot")
+    assert "learned from " in hover_cell(page, taught, 0, 0)
     assert opened.said == []
+
+
+def test_tasks_are_compared_with_each_other_and_agree_with_themselves(opened: Opened) -> None:
+    plot = figure(opened.page, ALIKE).locator(".plot")
+    names, cells = plot.evaluate("plot => [plot._fullData[0].y, plot._fullData[0].z]")
+    assert set(names) == {*KEPT, *TUNED}
+    found = np.array(cells, dtype=float)
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_array_equal(np.diag(found), 1.0)
+    likeness = dict(zip(names, found[names.index("covertype")], strict=True))
+    assert likeness["bank"] > likeness["crx"], "the optimum of crx is far away"
+
+
+def test_the_table_of_teachers_says_what_the_trials_noted(opened: Opened, memory: Memory) -> None:
+    rows = table(opened.page, GAVE)
+    taught = dict(zip(texts(rows, "past task"), column(rows, 2), strict=True))
+    assert set(taught) == {*KEPT, "adult"}, "digits came last, so it taught nobody"
+    weights = figure(opened.page, TAUGHT).locator(".plot").evaluate("plot => plot._fullData[0]")
+    by_task = dict(zip(weights["x"], np.array(weights["z"], dtype=float).T, strict=True))
+    assert {task: int((given >= 1).sum()) for task, given in by_task.items()} == taught
+    assert max(taught.values(), key=float) > 0
+
+
+def test_best_configurations_are_those_in_the_memory(opened: Opened, memory: Memory) -> None:
+    rows = table(opened.page, BEST)
+    found = dict(zip(texts(rows, "task"), column(rows, 1), strict=True))
+    kept = {run.task: run.best for run in memory.runs("svm")}
+    assert set(found) == {*KEPT, *TUNED}
+    for task, best in kept.items():
+        assert best is not None
+        assert found[task] == best.value
+        row = rows.locator("tbody tr", has=opened.page.locator("th", has_text=task))
+        assert best.config["kernel"] in (row.text_content() or "")
+
+
+def test_what_to_try_first_was_tried_before(opened: Opened, memory: Memory) -> None:
+    assert opened.page.locator("h3", has_text="Try these first").first.is_visible()
+    first = table(opened.page, FIRST)
+    copied = json.loads(opened.page.locator("textarea").first.input_value())
+    assert column(first, 0) == [float(place) for place in range(1, len(copied) + 1)]
+    assert texts(first, "kernel") == [config["kernel"] for config in copied]
+    tried = [trial.config for run in memory.runs("svm") for trial in run.trials]
+    for config in copied:
+        same = [other for other in tried if (other["depth"], other["kernel"]) == (config["depth"], config["kernel"])]
+        assert any(other["c"] == pytest.approx(config["c"], rel=1e-9) for other in same), config
+
+
+def test_the_page_of_one_problem_tells_of_no_other(
+    open_file: Callable[[Path], Opened], memory: Memory, folder: Path
+) -> None:
+    assert told("--memory", "tuning.db", "--problem", "svm", folder=folder) == "report.html\n"
+    found = open_file(folder / "report.html")
+    page = found.page
+    wait_until_drawn(page)
+    assert page.locator("h1").text_content() == "Memory overview: svm"
+    assert page.locator(".plot .heatmaplayer image").count() == 2
+    assert {"At a glance", "Try these first", "How tasks are related", "Best configurations"} <= set(
+        page.locator("h2").all_text_contents()
+    )
+    assert "forest" not in (page.locator("main").text_content() or "")
+    assert found.said == []
+    assert found.asked == [page.url]
+    page.close()
 
 
 @pytest.mark.parametrize("with_keyboard", [False, True], ids=["by clicks", "with the keyboard"])
 def test_best_configurations_are_sorted_up_down_and_back(opened: Opened, with_keyboard: bool) -> None:
-    best = table(opened.page, "Which configuration was best on each task?")
+    best = table(opened.page, BEST)
     button = best.locator("thead button", has_text="best value")
-    column = "rows => rows.map((row) => Number(row.cells[1].dataset.order))"
-    before = best.locator("tbody tr").evaluate_all(column)
+    before = column(best, 1)
 
-    def press() -> list[float]:
-        if with_keyboard:
-            button.focus()
-            opened.page.keyboard.press("Enter")
-        else:
-            button.click()
-        return list(best.locator("tbody tr").evaluate_all(column))
+    def pressed() -> list[float | None]:
+        press(opened.page, button, with_keyboard=with_keyboard)
+        return column(best, 1)
 
-    assert press() == sorted(before)
-    assert press() == sorted(before, reverse=True)
-    assert press() == before
+    assert pressed() == sorted(before)  # type: ignore[type-var]
+    assert pressed() == sorted(before, reverse=True)  # type: ignore[type-var]
+    assert pressed() == before
 
 
 def test_what_to_try_first_can_be_copied_with_the_keyboard(opened: Opened) -> None:
@@ -241,31 +269,28 @@ def test_figures_follow_the_scheme_of_the_reader(opened: Opened) -> None:
     seen = {}
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
-        page.wait_for_function(
-            "scheme => [...document.querySelectorAll('.plot')].every((plot) => plot.dataset.drawn === scheme)",
-            arg=scheme,
-        )
-        seen[scheme] = figure(page, "alike?").locator(".plot").evaluate("plot => plot._fullData[0].colorscale[1][1]")
+        page.wait_for_function(IN_SCHEME, arg=scheme)
+        seen[scheme] = figure(page, ALIKE).locator(".plot").evaluate("plot => plot._fullData[0].colorscale[1][1]")
     assert seen == {"dark": "#15171c", "light": "#ffffff"}, "what says nothing has the colour of the page"
 
 
 def test_on_a_narrow_screen_nothing_sticks_out_and_all_can_be_read(opened: Opened) -> None:
     assert overlaps(opened.page) == []
     with narrow(opened.page):
-        assert opened.page.evaluate("() => document.documentElement.scrollWidth") <= 400
+        assert width(opened.page) <= 400
         assert overlaps(opened.page) == []
 
 
 def test_a_hundred_tasks_stay_readable(hundred: Opened) -> None:
     page = hundred.page
     assert hundred.said == []
-    plot = figure(page, "alike?").locator(".plot")
+    plot = figure(page, ALIKE).locator(".plot")
     assert plot.locator(".ytick text").count() == 100
     assert plot.evaluate("plot => plot._fullData[0].z.flat().length") == 10_000
     assert overlaps(page) == []
-    assert "a data set with a long name" in hover(page, plot, 42, 17)
+    assert "a data set with a long name" in hover_cell(page, plot, 42, 17)
     with narrow(page):
-        assert page.evaluate("() => document.documentElement.scrollWidth") <= 400
+        assert width(page) <= 400
         assert overlaps(page) == []
 
 
@@ -273,14 +298,12 @@ def test_hostile_names_are_only_names(hostile: Opened) -> None:
     page = hostile.page
     assert hostile.said == []
     assert len(hostile.asked) == 1
-    assert page.locator("img, iframe, object, embed, base, form").count() == 0
-    assert page.locator("script:not([type])").count() == 3
-    links = page.evaluate("() => [...document.querySelectorAll('a')].map((a) => a.getAttribute('href'))")
-    assert all(link.startswith("#") for link in links)
+    assert loads_nothing(page)
     names = page.locator("tbody th").all_text_contents()
-    assert {SCRIPT, QUOTES} <= set(names)
-    plot = figure(page, "taught").locator(".plot")
-    labels = [hover(page, plot, column, 0) for column in range(len(HOSTILE) - 1)]
+    assert {SCRIPT, QUOTES, LINK} <= set(names)
+    assert any(HEBREW in name for name in names)
+    plot = figure(page, TAUGHT).locator(".plot")
+    labels = [hover_cell(page, plot, column, 0) for column in range(len(NAMES) - 1)]
     assert any(f"learned from {SCRIPT}" in label for label in labels)
     assert any(QUOTES in label for label in labels)
     assert SCRIPT in json.loads(page.locator("textarea").input_value())[0]
@@ -289,6 +312,8 @@ def test_hostile_names_are_only_names(hostile: Opened) -> None:
 
 def test_hostile_names_do_not_widen_the_page(hostile: Opened) -> None:
     assert overlaps(hostile.page) == []
-    assert hostile.page.evaluate("() => document.documentElement.scrollWidth") <= 1600
+    assert width(hostile.page) <= 1600
     with narrow(hostile.page):
-        assert hostile.page.evaluate("() => document.documentElement.scrollWidth") <= 400
+        assert width(hostile.page) <= 400
+        assert overlaps(hostile.page) == []
+        assert cells_cut_off(hostile.page) == []

@@ -30,6 +30,7 @@ from recollect.report.html import Html, tag, verbatim
 from recollect.report.table import Table, table_html
 
 OWN_STYLE = re.compile(r'getElementById\("([0-9a-f]{64})"\)')  # of a style sheet that plotly adds if it is not there
+WHOLE, END, HEAD = "this, () => {", "}));", 1000  # how plotly.js begins, within so many signs, and how it ends
 GENERATOR = "recollect report"
 SCRIPTS = ("tables.js", "figures.js")
 NO_SCRIPT = "The figures need JavaScript; their numbers are in the tables below them."
@@ -109,7 +110,19 @@ def plotly_script() -> str:
     """Return plotly.js; MissingExtraError if plotly is not installed."""
     if find_spec("plotly") is None:
         raise MissingExtraError("reports need plotly: pip install 'recollect[report]'")
-    return str(import_module("plotly.offline").get_plotlyjs())
+    return parsed_once(str(import_module("plotly.offline").get_plotlyjs()))
+
+
+def parsed_once(script: str) -> str:
+    """Return plotly.js with the function that holds all of it in parentheses; any other script as it is.
+
+    Browsers take them as a sign that it is called at once. Without, they skim all of it first, then read it again.
+    """
+    head, found, body = script.partition(WHOLE)
+    body = body.rstrip()
+    if not found or len(head) > HEAD or not body.endswith(END):
+        return script
+    return f"{head}{WHOLE.replace('()', '(()')}{body.removesuffix(END)}{END.replace('}', '})')}\n"
 
 
 def _body(page: Page) -> list[Html]:

@@ -86,7 +86,9 @@ def _all_problems(holdings: Holdings, source: str, jobs: int | None) -> Page:
         if told + len(tasks) <= MOST_TASKS or not sections:
             told += len(tasks)
             places[name] = f"#section-{len(sections) + 2}"  # the first one is the list
-            parts = [part for _, group in _problem(tasks, model_tasks(tasks, jobs)) for part in group]
+            parts: list[Part] = []
+            for title, group in _problem(tasks, model_tasks(tasks, jobs)):
+                parts += [tag("h3", {}, title), *group] if title == FIRST else group
             sections.append(Section(named(name), tuple(parts)))
     if sections:
         listing: list[Part] = [problem_table(holdings, places.get)]

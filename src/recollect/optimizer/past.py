@@ -15,7 +15,7 @@ import numpy as np
 from recollect.errors import InputError, InputTypeError, RecollectWarning
 from recollect.history.run import Run
 from recollect.optimizer.method import Method
-from recollect.space.align import Alignment, align
+from recollect.space.align import Alignment, align_all
 from recollect.space.space import Space
 from recollect.surrogate.kernels import KernelShape
 from recollect.surrogate.scaling import transform
@@ -51,8 +51,8 @@ def gather(runs: Iterable[Run], space: Space, direction: str, method: Method) ->
     """Align all runs; one that has fewer than two usable observations is left out with a warning."""
     if not isinstance(runs, Iterable):
         raise InputTypeError(f"past must be a list of recollect.Run, got {type(runs).__name__}")
-    gathered = []
-    for number, run in enumerate(runs):
+    given = list(runs)
+    for number, run in enumerate(given):
         if not isinstance(run, Run):
             raise InputTypeError(f"past[{number}] must be a recollect.Run, got {type(run).__name__}")
         if run.direction != direction:
@@ -60,7 +60,8 @@ def gather(runs: Iterable[Run], space: Space, direction: str, method: Method) ->
                 f"past[{number}] ({run.task!r}) is to {run.direction}, but this optimizer is to {direction}: "
                 f"give Run(..., direction={direction!r}) if its values are meant so"
             )
-        gathered.append(_one(run, space, method))
+    alignments = align_all(space, [[trial.config for trial in run.succeeded] for run in given])
+    gathered = [_one(run, alignment, method) for run, alignment in zip(given, alignments, strict=True)]
     for entry in gathered:
         if not entry.used:
             usable = len(entry.alignment.kept)
@@ -69,8 +70,7 @@ def gather(runs: Iterable[Run], space: Space, direction: str, method: Method) ->
     return tuple(gathered)
 
 
-def _one(run: Run, space: Space, method: Method) -> PastRun:
-    alignment = align(space, [trial.config for trial in run.succeeded])
+def _one(run: Run, alignment: Alignment, method: Method) -> PastRun:
     y = run.y[alignment.kept]
     if len(y) < LEAST:
         return PastRun(run.task, len(run), alignment, None)

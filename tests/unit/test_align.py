@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from recollect.errors import InputTypeError
-from recollect.space.align import Alignment, align
+from recollect.space.align import Alignment, align, align_all
 from recollect.space.space import Space, compile_space
 
 FLOAT = compile_space({"x": (0.0, 10.0)})
@@ -322,6 +322,30 @@ def test_a_dropped_configuration_counts_once_and_nowhere_else() -> None:
             "'c' is not an integer": 1,
         },
     )
+
+
+def test_groups_read_together_are_those_groups_read_alone() -> None:
+    groups: list[list[dict[str, Any]]] = [
+        [
+            {"kernel": "rbf", "cost": 0.3},
+            {"kernel": "poly", "degree": 2, "cost": 1.5},
+            {"kernel": "sigmoid", "cost": 0.1},
+        ],
+        [],
+        [{"kernel": "poly", "degree": 5, "cost": 0.2, "shift": 1.0}],
+        [{"kernel": "linear"}],
+        [{"kernel": "poly", "cost": 0.2}, {"kernel": "rbf", "degree": 3, "cost": "x", "momentum": 1}, {"cost": 7.0}],
+        [{"kernel": "rbf", "cost": 0.4, "momentum": 0.9}],
+    ]
+    together = align_all(NETWORK, groups)
+    assert [len(result.kept) for result in together] == [2, 0, 1, 0, 1, 1]
+    for result, configs in zip(together, groups, strict=True):
+        alone = align(NETWORK, configs)
+        np.testing.assert_array_equal(result.X, alone.X)
+        np.testing.assert_array_equal(result.kept, alone.kept)
+        counts = {kind: getattr(alone, kind) for kind in ("filled", "ignored", "outside", "dropped")}
+        only(result, **{kind: found for kind, found in counts.items() if found})
+    assert align_all(NETWORK, []) == []
 
 
 def test_the_given_configurations_are_left_as_they_are() -> None:

@@ -14,6 +14,8 @@ MEASUREMENTS = (
     ("acquisition.py",),
     ("ask.py",),
     ("past_runs.py", "--parts", "finite", "xgboost", "--seeds", "1"),
+    ("memory.py", "--peer"),
+    ("harness.py", "--tasks", "12"),
     ("functions.py", "--seeds", "5", "--jobs", "2"),
 )
 

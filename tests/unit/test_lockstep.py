@@ -9,20 +9,31 @@ import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 
 from recollect.errors import InputError
-from recollect.numerics.lockstep import minimize_lockstep
+from recollect.numerics.lockstep import USUAL, Rules, minimize_lockstep
 
 Pointwise = Callable[[np.ndarray], tuple[float, np.ndarray]]
 BOX = np.array([[-2.0, 2.0], [-2.0, 2.0]])
 
 
-def together(function: Pointwise) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
-    """The function of one point as one of many."""
+class Together:
+    """Functions of one point as one of many points; counts the points."""
 
-    def objective(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        pairs = [function(row) for row in x]
+    def __init__(self, *functions: Pointwise) -> None:
+        self.functions = functions
+        self.evaluations = 0
+
+    def __call__(self, x: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        self.evaluations += len(x)
+        pairs = [self.functions[number](row) for row, number in zip(x, group, strict=True)]
         return np.array([value for value, _ in pairs]), np.array([slope for _, slope in pairs])
 
-    return objective
+
+def best_of(
+    function: Pointwise, starts: np.ndarray, bounds: np.ndarray, rules: Rules = USUAL
+) -> tuple[np.ndarray, float, int]:
+    objective = Together(function)
+    ends, values = minimize_lockstep(objective, starts, bounds, group=np.zeros(len(starts), dtype=int), rules=rules)
+    return ends[values.argmin()], float(values.min()), objective.evaluations
 
 
 def rosenbrock(x: np.ndarray) -> tuple[float, np.ndarray]:
@@ -37,7 +48,7 @@ def two_wells(x: np.ndarray) -> tuple[float, np.ndarray]:
 @pytest.mark.parametrize("d", [2, 5])
 def test_finds_the_minimum_of_rosenbrock(d: int) -> None:
     box = np.tile([-2.0, 2.0], (d, 1))
-    best, value, evaluations = minimize_lockstep(together(rosenbrock), np.full((1, d), -0.5), box)
+    best, value, evaluations = best_of(rosenbrock, np.full((1, d), -0.5), box)
     np.testing.assert_allclose(best, np.ones(d), atol=1e-3)
     assert value < 1e-6
     assert evaluations < 40 * d
@@ -58,7 +69,7 @@ def test_a_convex_function_in_a_box_has_the_minimum_that_scipy_finds(seed: int) 
     starts = rng.uniform(box[:, 0], box[:, 1], size=(4, p))
     tight = {"ftol": 1e-14, "gtol": 1e-9}
     reference = minimize(bowl, starts[0], jac=True, method="L-BFGS-B", bounds=box, options=tight)
-    best, value, _ = minimize_lockstep(together(bowl), starts, box)
+    best, value, _ = best_of(bowl, starts, box)
     assert value == pytest.approx(reference.fun, rel=1e-7, abs=1e-7)
     np.testing.assert_allclose(best, reference.x, atol=1e-3)
     assert np.all((best >= box[:, 0]) & (best <= box[:, 1]))
@@ -67,7 +78,7 @@ def test_a_convex_function_in_a_box_has_the_minimum_that_scipy_finds(seed: int) 
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])
 def test_keeps_the_best_of_all_starts(order: list[int]) -> None:
     starts = np.array([[-1.5], [1.5]])[order]
-    best, value, _ = minimize_lockstep(together(two_wells), starts, BOX[:1])
+    best, value, _ = best_of(two_wells, starts, BOX[:1])
     assert best[0] > 0.9
     assert value == two_wells(best)[0]
 
@@ -79,7 +90,7 @@ def test_bounds_hold_and_starts_outside_are_moved_in() -> None:
         seen.append(x.copy())
         return float(x.sum()), np.ones(2)
 
-    best, value, _ = minimize_lockstep(together(slope_only), np.array([[50.0, -50.0]]), BOX)
+    best, value, _ = best_of(slope_only, np.array([[50.0, -50.0]]), BOX)
     np.testing.assert_array_equal(best, [-2.0, -2.0])
     assert value == -4.0
     assert np.abs(seen).max() <= 2.0
@@ -87,8 +98,8 @@ def test_bounds_hold_and_starts_outside_are_moved_in() -> None:
 
 def test_a_run_near_a_better_one_is_given_up_and_the_others_are_not() -> None:
     starts = np.array([[-1.5], [-1.45], [1.5], [1.45]])
-    best, _, apart = minimize_lockstep(together(two_wells), starts, BOX[:1])
-    same, _, merged = minimize_lockstep(together(two_wells), starts, BOX[:1], near=0.5)
+    best, _, apart = best_of(two_wells, starts, BOX[:1])
+    same, _, merged = best_of(two_wells, starts, BOX[:1], Rules(near=0.5))
     assert merged < apart
     assert same[0] == pytest.approx(best[0], abs=1e-4)
 
@@ -100,10 +111,10 @@ def test_a_start_that_is_not_finite_is_refused(bad: tuple[float, float]) -> None
             return bad[0], np.array([bad[1]])
         return float((x[0] - 0.4) ** 2), np.array([2 * (x[0] - 0.4)])
 
-    best, value, _ = minimize_lockstep(together(parabola), np.array([[1.5], [-0.1]]), BOX[:1])
+    best, value, _ = best_of(parabola, np.array([[1.5], [-0.1]]), BOX[:1])
     assert best[0] == pytest.approx(0.4, abs=1e-6)
     assert value < 1e-10
-    best, value, evaluations = minimize_lockstep(together(parabola), np.array([[1.5]]), BOX[:1])
+    best, value, evaluations = best_of(parabola, np.array([[1.5]]), BOX[:1])
     assert (best[0], value, evaluations) == (1.5, 1e25, 1)
 
 
@@ -111,35 +122,60 @@ def test_a_run_that_meets_a_refused_point_goes_on_with_shorter_steps() -> None:
     def cliff(x: np.ndarray) -> tuple[float, np.ndarray]:
         return (np.nan if x[0] > 0.5 else float((x[0] - 0.45) ** 4)), np.array([4 * (x[0] - 0.45) ** 3])
 
-    best, value, _ = minimize_lockstep(together(cliff), np.array([[-1.9]]), BOX[:1])
+    best, value, _ = best_of(cliff, np.array([[-1.9]]), BOX[:1])
     assert best[0] == pytest.approx(0.45, abs=0.1)
     assert value < 1e-5
 
 
+def test_every_run_says_where_it_ended() -> None:
+    starts = np.array([[-1.5], [1.5], [0.9]])
+    ends, values = minimize_lockstep(Together(two_wells), starts, BOX[:1], group=np.zeros(3, dtype=int))
+    np.testing.assert_allclose(ends[:, 0], [-0.974, 1.024, 1.024], atol=1e-3)
+    assert values.tolist() == [two_wells(end)[0] for end in ends]
+
+
+def test_functions_minimised_together_end_as_they_end_alone() -> None:
+    def mirrored(x: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = two_wells(-x)
+        return value, -slope
+
+    rng = np.random.default_rng(1)
+    functions = (two_wells, mirrored, lambda x: (float((x[0] - 0.3) ** 2), 2 * (x - 0.3)))
+    starts = rng.uniform(-2.0, 2.0, size=(9, 1))
+    group, rules = np.repeat(np.arange(3), 3), Rules(near=0.5)
+    ends, values = minimize_lockstep(Together(*functions), starts, BOX[:1], group=group, rules=rules)
+    for number, function in enumerate(functions):
+        one = group == number
+        alone = minimize_lockstep(Together(function), starts[one], BOX[:1], group=np.zeros(3, dtype=int), rules=rules)
+        np.testing.assert_array_equal(ends[one], alone[0])
+        np.testing.assert_array_equal(values[one], alone[1])
+
+
 def test_without_parameters_the_objective_is_evaluated_once_for_each_start() -> None:
-    best, value, evaluations = minimize_lockstep(
-        lambda x: (np.full(len(x), 3.0), x), np.zeros((4, 0)), np.zeros((0, 2))
-    )
+    best, value, evaluations = best_of(lambda x: (3.0, x), np.zeros((4, 0)), np.zeros((0, 2)))
     assert (best.shape, value, evaluations) == ((0,), 3.0, 4)
 
 
 def test_a_flat_function_ends_where_it_starts() -> None:
-    best, value, evaluations = minimize_lockstep(together(lambda x: (1.0, 0.0 * x)), np.array([[0.3, 0.4]]), BOX)
+    best, value, evaluations = best_of(lambda x: (1.0, 0.0 * x), np.array([[0.3, 0.4]]), BOX)
     assert (best.tolist(), value, evaluations) == ([0.3, 0.4], 1.0, 1)
 
 
 def test_slopes_that_lie_end_after_some_steps() -> None:
-    best, value, evaluations = minimize_lockstep(
-        together(lambda x: (float(x.sum()), -np.ones(2))), np.array([[0.0, 0.0]]), BOX
-    )
+    best, value, evaluations = best_of(lambda x: (float(x.sum()), -np.ones(2)), np.array([[0.0, 0.0]]), BOX)
     assert (best.tolist(), value) == ([0.0, 0.0], 0.0)
     assert evaluations < 40
 
 
 @pytest.mark.parametrize(
-    ("starts", "bounds"),
-    [(np.zeros((0, 2)), BOX), (np.zeros(2), BOX), (np.zeros((1, 3)), BOX), (np.zeros((1, 2)), BOX.T[:1])],
+    ("starts", "bounds", "group"),
+    [
+        (np.zeros(2), BOX, np.zeros(2)),
+        (np.zeros((1, 3)), BOX, np.zeros(1)),
+        (np.zeros((1, 2)), BOX.T[:1], np.zeros(1)),
+        (np.zeros((1, 2)), BOX, np.zeros(2)),
+    ],
 )
-def test_shapes_that_do_not_match_are_refused(starts: np.ndarray, bounds: np.ndarray) -> None:
+def test_shapes_that_do_not_match_are_refused(starts: np.ndarray, bounds: np.ndarray, group: np.ndarray) -> None:
     with pytest.raises(InputError, match="expected starts"):
-        minimize_lockstep(together(rosenbrock), starts, bounds)
+        minimize_lockstep(Together(rosenbrock), starts, bounds, group=group)

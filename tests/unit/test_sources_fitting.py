@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from recollect.errors import InputError
-from recollect.surrogate.gp import GP
+from recollect.surrogate.fit import FitSettings, Search
 from recollect.surrogate.kernels import KernelShape
 from recollect.surrogate.prior import Prior
 from recollect.transfer import fitting
@@ -32,13 +33,13 @@ def make_run(seed: int, n: int = 8) -> SourceData:
 def fits(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
     """Targets of the fits that were made."""
     made: list[np.ndarray] = []
-    real = fitting.fit_gp
+    real = fitting.most_probable
 
-    def counted(X: np.ndarray, y: np.ndarray, **options: object) -> GP:
-        made.append(y)
-        return real(X, y, **options)  # type: ignore[arg-type]
+    def counted(searches: Sequence[Search], settings: FitSettings) -> list[np.ndarray]:
+        made.extend(search.z for search in searches)
+        return real(searches, settings)
 
-    monkeypatch.setattr(fitting, "fit_gp", counted)
+    monkeypatch.setattr(fitting, "most_probable", counted)
     return made
 
 
@@ -139,7 +140,18 @@ def test_the_hash_does_not_know_how_zero_and_inactive_are_written() -> None:
     assert content(X=np.array([[0.0, 0.0], [0.5, 0.25]]), z=z) != content(X=X, z=z)
 
 
-def test_an_interrupted_start_continues(tmp_path: Path, fits: list[np.ndarray]) -> None:
+def test_a_fit_made_with_others_is_bit_for_bit_the_fit_made_alone() -> None:
+    runs = [make_run(i, n) for i, n in enumerate((12, 30, 30, 7, 55, 2))]
+    tasks = {bytes([i]): fitting._task(run, SHAPE, SourceFit()) for i, run in enumerate(runs)}
+    together = fitting._fits(tasks)
+    for key, task in tasks.items():
+        np.testing.assert_array_equal(together[key], fitting._fits({key: task})[key])
+
+
+def test_an_interrupted_start_continues(
+    tmp_path: Path, fits: list[np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fitting, "TOGETHER", 1)
     runs = [make_run(i) for i in range(5)]
     cache = FitCache(tmp_path / "fits.sqlite3")
 
@@ -185,7 +197,7 @@ def test_few_fits_stay_in_this_process_and_many_use_all_cores(monkeypatch: pytes
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(6)), raising=False)
     assert fitting._workers(tasks(10, 50), None) == 1
-    assert fitting._workers(tasks(60, 50), None) == 6
+    assert fitting._workers(tasks(100, 50), None) == 6
     assert fitting._workers(tasks(4, 300), None) == 4
     assert fitting._workers(tasks(200, 50), 1) == 1
     assert fitting._workers(tasks(3, 5), 2) == 2
@@ -268,7 +280,7 @@ def test_hyperparameters_of_a_part_are_brought_to_the_units_of_the_whole(monkeyp
     run = make_run(0, 40)
     limited = SourceFit(restarts=1, most_for_fit=10)
     theta = np.log([0.5, 0.3, 0.4, 1e-3])
-    monkeypatch.setattr(fitting.Task, "fit", lambda _self: theta)
+    monkeypatch.setattr(fitting, "most_probable", lambda searches, _settings: [theta] * len(searches))
     sources = fit_sources([run], shape=SHAPE, settings=limited, cache=None)
     part = run.y[representative_rows(run, 10, SHAPE)]
     hyper = sources.hyper(0)
@@ -282,7 +294,7 @@ def test_a_part_without_variance_leaves_the_hyperparameters_alone(monkeypatch: p
     y[20] = 1e-6  # neither best nor last nor far from the others
     run = SourceData("almost flat", np.tile(make_run(0, 4).X, (10, 1)), y)
     theta = np.log([0.5, 0.3, 0.4, 1e-3])
-    monkeypatch.setattr(fitting.Task, "fit", lambda _self: theta)
+    monkeypatch.setattr(fitting, "most_probable", lambda searches, _settings: [theta] * len(searches))
     sources = fit_sources([run], shape=SHAPE, settings=SourceFit(most_for_fit=9), cache=None)
     np.testing.assert_array_equal(sources.theta[0], theta)
 

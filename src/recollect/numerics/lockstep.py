@@ -1,15 +1,16 @@
-"""Bounded minimisation from several starting points at once: projected BFGS in lockstep.
+"""Bounded minimisation of one or more functions from several starting points at once: projected BFGS in lockstep.
 
 All runs take each step together, so that an objective which is cheap for many points at a time, but costs much to call,
-is called as often as the longest run needs it, not as often as all runs together.
+is called as often as the longest run needs it, not as often as all runs together.  No run depends on those of other
+functions.
 
 Each run keeps an estimate ``H (p, p)`` of the inverse second derivatives.  Coordinates at a bound that the slope pushes
 against stay there; the others move by -H g, the step is bent back into the bounds, and shortened until the value falls
 by a fair part of what the slope promises.  Where the value or a slope is not finite a step is too long.  A run that has
 come near a better one would end where that one ends, and is given up.
 
-Notation: ``x (r, p)`` points of the r runs that still move, ``f (r,)`` values, ``g (r, p)`` slopes; ``bounds (p, 2)``
-with columns lower and upper.
+Notation: ``x (r, p)`` points of the r runs that still move, ``f (r,)`` values, ``g (r, p)`` slopes, ``group (r,)`` the
+number of the function that is minimised; ``bounds (p, 2)`` with columns lower and upper.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from typing import TypeAlias
 import numpy as np
 
 from recollect.errors import InputError
-from recollect.numerics.arrays import BoolArray, FloatArray
+from recollect.numerics.arrays import BoolArray, FloatArray, IntArray
 
-Objective: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+Objective: TypeAlias = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
 
 REFUSED = 1e25
 FAIR = 1e-4  # part of the promised decrease that a step has to bring
@@ -32,8 +33,13 @@ SHORTEST = 1e-10  # of a step, as a part of -H g
 
 @dataclass(slots=True)
 class _Runs:
-    """Runs that still move; ``step (r,)`` is how much of -H g is tried next, ``fresh (r,)`` whether H knows nothing."""
+    """Runs that still move; ``start (r,)`` is where each began, as a row of the starts.
 
+    ``step (r,)`` is how much of -H g is tried next, ``fresh (r,)`` whether H knows nothing.
+    """
+
+    start: IntArray
+    group: IntArray
     x: FloatArray
     f: FloatArray
     g: FloatArray
@@ -43,64 +49,70 @@ class _Runs:
 
     def keep(self, mask: BoolArray) -> None:
         """Forget the other runs."""
-        if not mask.all():
-            for name in self.__slots__:
-                setattr(self, name, getattr(self, name)[mask])
+        for name in self.__slots__:
+            setattr(self, name, getattr(self, name)[mask])
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """When a run stops.
+
+    When the relative ``decrease`` of the value or the projected ``slope`` is small enough (the criteria of L-BFGS-B in
+    SciPy), or when it differs from a better run by less than ``near`` in every coordinate.
+    """
+
+    decrease: float = 2.220446049250313e-09
+    slope: float = 1e-5
+    near: float = 0.0
+
+
+USUAL = Rules()
 
 
 def minimize_lockstep(
-    objective: Objective,
-    starts: FloatArray,
-    bounds: FloatArray,
-    *,
-    decrease: float = 2.220446049250313e-09,
-    slope: float = 1e-5,
-    near: float = 0.0,
-) -> tuple[FloatArray, float, int]:
-    """Best point found, its value, and the number of evaluations of all runs together.
+    objective: Objective, starts: FloatArray, bounds: FloatArray, *, group: IntArray, rules: Rules = USUAL
+) -> tuple[FloatArray, FloatArray]:
+    """Where each run ended ``(s, p)``, and the values there ``(s,)``.
 
-    A run stops when the relative ``decrease`` of the value or the projected ``slope`` is small enough (the criteria of
-    L-BFGS-B in SciPy), or when it differs from a better run by less than ``near`` in every coordinate.  Starts outside
-    the bounds are moved into them.  When every start is refused, the answer is the first one with the value 1e25.
+    ``group (s,)`` says which function a start is for.  Starts outside the bounds are moved into them.  A start that is
+    refused ends where it is, with the value 1e25.
     """
-    if starts.ndim != 2 or starts.shape[0] == 0 or bounds.shape != (starts.shape[1], 2):
-        came = f"{starts.shape} and {bounds.shape}"
-        raise InputError(f"minimize_lockstep: expected starts (s, p) with s >= 1 and bounds (p, 2), got {came}")
+    if starts.ndim != 2 or group.shape != starts.shape[:1] or bounds.shape != (starts.shape[1], 2):
+        came = f"{starts.shape}, {group.shape} and {bounds.shape}"
+        raise InputError(f"minimize_lockstep: expected starts (s, p), group (s,) and bounds (p, 2), got {came}")
     low, high = bounds.T
-    x = np.minimum(np.maximum(starts, low), high)
-    f, g = _guarded(objective, x)
-    evaluations = len(x)
-    best, lowest = x[f.argmin()], float(f.min())
-    runs = _begin(x, f, g)
-    runs.keep((f < REFUSED) & (_projected(runs, low, high) > slope))
+    points = np.minimum(np.maximum(starts, low), high)
+    values, g = _guarded(objective, points, group)
+    runs = _begin(points, values, g, group)
+    runs.keep((values < REFUSED) & (_projected(runs, low, high) > rules.slope))
     while runs.f.size:
         ahead, promised = _trial(runs, low, high)
-        f, g = _guarded(objective, ahead)
-        evaluations += len(ahead)
-        first = f.argmin()
-        if f[first] < lowest:
-            best, lowest = ahead[first], float(f[first])
+        f, g = _guarded(objective, ahead, runs.group)
         good = f <= runs.f + FAIR * np.minimum(promised, 0.0)
         fall = (runs.f - f) / np.maximum(np.maximum(np.abs(runs.f), np.abs(f)), 1.0)
         runs.step = np.where(good, _learned(runs, good, ahead, g), _shorter(runs, f, promised))
         _move(runs, good, ahead, f, g)
-        settled = good & ((fall <= decrease) | (_projected(runs, low, high) <= slope))
-        runs.keep(~settled & (runs.step > SHORTEST) & ~_following(runs, near))
-    return best, lowest, evaluations
+        settled = good & ((fall <= rules.decrease) | (_projected(runs, low, high) <= rules.slope))
+        over = settled | (runs.step <= SHORTEST) | _following(runs, rules.near)
+        if over.any():
+            points[runs.start[over]], values[runs.start[over]] = runs.x[over], runs.f[over]
+            runs.keep(~over)
+    return points, values
 
 
-def _guarded(objective: Objective, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _guarded(objective: Objective, x: FloatArray, group: IntArray) -> tuple[FloatArray, FloatArray]:
     """Values and slopes; 1e25 and zero where one of them is not finite."""
-    f, g = objective(x)
+    f, g = objective(x, group)
     finite = np.isfinite(f + g.sum(axis=1))  # a sum with a term that is not finite is not finite
     return (f, g) if finite.all() else (np.where(finite, f, REFUSED), np.where(finite[:, None], g, 0.0))
 
 
-def _begin(x: FloatArray, f: FloatArray, g: FloatArray) -> _Runs:
+def _begin(x: FloatArray, f: FloatArray, g: FloatArray, group: IntArray) -> _Runs:
     """Runs whose first step has length one."""
     r, p = x.shape
     length = np.maximum(np.sqrt(np.square(g).sum(axis=1)), np.finfo(np.float64).tiny)
-    return _Runs(x, f, g, np.tile(np.eye(p), (r, 1, 1)), 1.0 / length, np.ones(r, dtype=np.bool_))
+    H = np.tile(np.eye(p), (r, 1, 1))
+    return _Runs(np.arange(r), group, x, f, g, H, 1.0 / length, np.ones(r, dtype=np.bool_))
 
 
 def _projected(runs: _Runs, low: FloatArray, high: FloatArray) -> FloatArray:
@@ -110,9 +122,13 @@ def _projected(runs: _Runs, low: FloatArray, high: FloatArray) -> FloatArray:
 
 
 def _following(runs: _Runs, near: float) -> BoolArray:
-    """Which runs are near a better one (r,)."""
-    distance = np.abs(runs.x[:, None, :] - runs.x).max(axis=2, initial=0.0)
-    return np.asarray(((distance < near) & (runs.f < runs.f[:, None])).any(axis=1))
+    """Which runs are near a better one of the same function (r,)."""
+    better = (runs.f < runs.f[:, None]) & (runs.group == runs.group[:, None])
+    one, other = np.nonzero(better)
+    distance = np.abs(runs.x[one] - runs.x[other]).max(axis=1, initial=0.0)
+    following = np.zeros(runs.f.size, dtype=np.bool_)
+    following[one[distance < near]] = True
+    return following
 
 
 def _trial(runs: _Runs, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -12,18 +12,20 @@ behind, or following all loosely and polishing the best, loses one now and then.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from recollect.errors import InputError
-from recollect.numerics.arrays import FloatArray
-from recollect.numerics.lockstep import minimize_lockstep
+from recollect.numerics.arrays import FloatArray, IntArray
+from recollect.numerics.lockstep import Rules, minimize_lockstep
 from recollect.numerics.threads import single_threaded
 from recollect.surrogate.gp import GP, checked_data, make_gp
 from recollect.surrogate.kernels import Hyperparameters, KernelShape, inactive
 from recollect.surrogate.objective import NegativeLogPosterior
+from recollect.surrogate.pairs import Scratch
 from recollect.surrogate.prior import PAPER_PRIOR, Prior
 from recollect.surrogate.scaling import standardize
 
@@ -46,7 +48,7 @@ class FitSettings:
 
 
 PAPER_SETTINGS = FitSettings()
-SAME = math.log(2.0)
+RULES = Rules(near=math.log(2.0))
 
 
 def fit_gp(
@@ -69,7 +71,7 @@ def fit_gp(
     if first.lengthscales.size != shape.d:
         raise InputError(f"fit_gp: expected a start with {shape.d} length scales, got {first.lengthscales.size}")
     with single_threaded():
-        theta = _most_probable(X, standardize(y)[0], shape=shape, settings=settings, first=first.log(), rng=rng)
+        (theta,) = most_probable([Search(X, standardize(y)[0], shape, first.log(), rng)], settings)
         log_prior = float(settings.prior.log_density(theta[:1], theta[-1:])[0][0])
         log_prior += float(settings.prior.lengthscale_log_density(theta[None, 1:-1])[0][0])
         hyper = settings.prior.clip(Hyperparameters.from_log(theta))
@@ -84,21 +86,43 @@ def _kernel_shape(X: FloatArray, categorical: npt.ArrayLike | None, conditional:
     return KernelShape(mask, bool(inactive(X).any()) if conditional is None else conditional)
 
 
-def _most_probable(
-    X: FloatArray,
-    z: FloatArray,
-    *,
-    shape: KernelShape,
-    settings: FitSettings,
-    first: FloatArray,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Logarithms of the hyperparameters ``(d + 2,)`` that maximise the posterior."""
-    objective = NegativeLogPosterior(X, z, shape=shape, prior=settings.prior)
-    moving = np.concatenate(([True], objective.free, [True]))
-    bounds = settings.prior.log_bounds(shape.d)
-    theta = np.clip(first, bounds[:, 0], bounds[:, 1])
-    random = settings.prior.draw_starts(settings.restarts, int(objective.free.sum()), rng=rng)
-    starts = np.vstack((theta[moving], random))
-    theta[moving], _, _ = minimize_lockstep(objective, starts, bounds[moving], near=SAME)
-    return theta
+@dataclass(frozen=True, slots=True, eq=False)
+class Search:
+    """Data ``X (n, d)``, ``z (n,)`` standardised, whose hyperparameters are sought, and where to begin.
+
+    ``first (d + 2,)`` are the logarithms of the first starting point; the random ones come from ``rng``.
+    """
+
+    X: FloatArray
+    z: FloatArray
+    shape: KernelShape
+    first: FloatArray
+    rng: np.random.Generator
+
+
+def most_probable(searches: Sequence[Search], settings: FitSettings) -> list[FloatArray]:
+    """Logarithms of the hyperparameters ``(d + 2,)`` that maximise each posterior; none depends on the others."""
+    scratch, prior = Scratch(), settings.prior
+    objectives, moving, starts = [], [], []
+    bounds = prior.log_bounds(searches[0].shape.d)
+    for search in searches:
+        objective = NegativeLogPosterior(search.X, search.z, shape=search.shape, prior=prior, scratch=scratch)
+        free = np.concatenate(([True], objective.free, [True]))
+        begin = np.tile(np.clip(search.first, bounds[:, 0], bounds[:, 1]), (settings.restarts + 1, 1))
+        begin[1:, free] = prior.draw_starts(settings.restarts, int(objective.free.sum()), rng=search.rng)
+        objectives.append(objective)
+        moving.append(free)
+        starts.append(begin)
+
+    def posterior(theta: FloatArray, group: IntArray) -> tuple[FloatArray, FloatArray]:
+        values, slopes = np.empty(len(theta)), np.zeros(theta.shape)
+        edges = np.searchsorted(group, np.arange(len(searches) + 1))
+        for number in np.unique(group):
+            rows = slice(edges[number], edges[number + 1])
+            values[rows], slopes[rows, moving[number]] = objectives[number](theta[rows, moving[number]])
+        return values, slopes
+
+    group = np.repeat(np.arange(len(searches)), settings.restarts + 1)
+    ends, values = minimize_lockstep(posterior, np.vstack(starts), bounds, group=group, rules=RULES)
+    best = values.reshape(len(searches), -1).argmin(axis=1) + np.arange(len(searches)) * (settings.restarts + 1)
+    return list(ends[best])

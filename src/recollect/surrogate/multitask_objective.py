@@ -29,7 +29,7 @@ import numpy as np
 
 from recollect.numerics.arrays import BoolArray, FloatArray, IntArray
 from recollect.surrogate.kernels import KernelShape
-from recollect.surrogate.pairs import PairKernel
+from recollect.surrogate.pairs import PairKernel, Scratch
 from recollect.surrogate.prior import Prior
 
 SPREAD = 0.5  # standard deviation of the entries of W before seeing data
@@ -86,7 +86,7 @@ class MultiTaskObjective:
         self._lapack: Any = lapack
         self._z, self._task, self._prior = z, task, prior
         n, t = z.size, int(task.max()) + 1
-        self._pairs = PairKernel(X, shape)
+        self._pairs = PairKernel(X, shape, Scratch())
         row, column = self._pairs.row, self._pairs.column
         self.free: BoolArray = self._pairs.free
         self.layout = Layout(int(self.free.sum()), t, rank)

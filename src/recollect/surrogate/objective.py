@@ -21,7 +21,7 @@ import numpy as np
 
 from recollect.numerics.arrays import BoolArray, FloatArray
 from recollect.surrogate.kernels import KernelShape
-from recollect.surrogate.pairs import PairKernel
+from recollect.surrogate.pairs import PairKernel, Scratch
 from recollect.surrogate.prior import Prior
 
 AT_ONCE = 24_000  # pairs of rows times settings: their arrays stay in the cache of a core
@@ -30,19 +30,21 @@ AT_ONCE = 24_000  # pairs of rows times settings: their arrays stay in the cache
 class NegativeLogPosterior:
     """Callable ``theta (s, p) -> (values (s,), gradients (s, p))``; infinite where a matrix cannot be factorised."""
 
-    def __init__(self, X: FloatArray, z: FloatArray, *, shape: KernelShape, prior: Prior) -> None:
-        """Take the differences of all pairs, once."""
+    def __init__(
+        self, X: FloatArray, z: FloatArray, *, shape: KernelShape, prior: Prior, scratch: Scratch | None = None
+    ) -> None:
+        """Take the differences of all pairs, once; ``scratch`` may be shared by objectives that are called in turn."""
         from scipy.linalg import lapack
 
         self._lapack: Any = lapack
         self._z, self._prior = z, prior
         n = z.size
-        self._pairs = PairKernel(X, shape)
+        self._scratch = scratch or Scratch()
+        self._pairs = PairKernel(X, shape, self._scratch)
         self.free: BoolArray = self._pairs.free
         self._where = self._pairs.row * n + self._pairs.column  # lower triangle of a C-ordered matrix
         self._all_pairs = self._where.size == n * (n - 1) // 2
         self._most = max(1, AT_ONCE // max(1, self._where.size))
-        self._entries = np.zeros((0, n * n))
 
     def __call__(self, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Values and gradients at the rows of ``theta``."""
@@ -78,9 +80,7 @@ class NegativeLogPosterior:
 
     def _matrices(self, diagonal: FloatArray) -> FloatArray:
         """The lower triangles of A, each matrix (n, n) as a row."""
-        if len(self._entries) < diagonal.size:
-            self._entries = np.zeros((diagonal.size, self._z.size**2))
-        entries = self._entries[: diagonal.size]
+        entries = self._scratch.rows("A", diagonal.size, self._z.size**2)
         if not self._all_pairs:
             entries.fill(0.0)  # a factorisation that failed may leave anything between the blocks
         entries[:, self._where] = self._pairs.k

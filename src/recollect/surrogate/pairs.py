@@ -5,7 +5,8 @@ so each pair appears once and everything elementwise runs over vectors (N,), for
 Columns in which no pair differs cannot matter: they are not ``free``. ``precision (s, f)`` is 1 / l^2 of the free
 columns.
 
-Differences are taken once, the sums over columns are matrix products, and the arrays are reused from call to call.
+Differences are taken once, the sums over columns are matrix products, and the arrays are reused from call to call, also
+by other kernels.
 """
 
 from __future__ import annotations
@@ -16,10 +17,25 @@ from recollect.numerics.arrays import BoolArray, FloatArray, IntArray
 from recollect.surrogate.kernels import LARGEST_EXPONENT, KernelShape, filled, same_activity
 
 
+class Scratch:
+    """Arrays that are used again and again, so that few stay in the cache of a core."""
+
+    def __init__(self) -> None:
+        """Have none yet."""
+        self._kept: dict[tuple[str, int], FloatArray] = {}
+
+    def rows(self, name: str, count: int, width: int) -> FloatArray:
+        """An array (count, width), with anything in it, under this name."""
+        kept = self._kept.get((name, width))
+        if kept is None or len(kept) < count:
+            kept = self._kept[name, width] = np.zeros((count, width))
+        return kept[:count]
+
+
 class PairKernel:
     """``row``, ``column (N,)`` of the pairs, ``free (d,)``, and after `fill` the values ``k`` and ``w (s, N)``."""
 
-    def __init__(self, X: FloatArray, shape: KernelShape) -> None:
+    def __init__(self, X: FloatArray, shape: KernelShape, scratch: Scratch) -> None:
         """Take the differences of all pairs."""
         row, column = np.tril_indices(len(X), -1)
         same = same_activity(X, X, shape)
@@ -35,15 +51,13 @@ class PairKernel:
         self._is_numerical, self._is_categorical = np.flatnonzero(~kind), np.flatnonzero(kind)
         self._numerical = np.square(differences[self.free & ~shape.categorical])
         self._categorical = (differences[self.free & shape.categorical] != 0.0).astype(np.float64)
-        self._arrays = np.empty((3, 0, row.size))
-        self.k, self.w = self._arrays[:2]
+        self._scratch = scratch
+        self.k = self.w = scratch.rows("k", 0, row.size)
 
     def fill(self, amplitude: FloatArray, precision: FloatArray) -> None:
         """Put the kernel into ``k`` and a (5/3) (1 + t) exp(-t - h/2), its slope by squared distances, into ``w``."""
-        s = len(precision)
-        if self._arrays.shape[1] < s:
-            self._arrays = np.empty((3, s, self.row.size))
-        k, w, t = self.k, self.w, _ = self._arrays[:, :s]
+        k, w, t = (self._scratch.rows(name, len(precision), self.row.size) for name in "kwt")
+        self.k, self.w = k, w
         np.matmul(5.0 * precision[:, self._is_numerical], self._numerical, out=t)
         np.multiply(t, 1.0 / 3.0, out=k)
         np.sqrt(t, out=t)

@@ -127,6 +127,14 @@ def test_a_run_that_meets_a_refused_point_goes_on_with_shorter_steps() -> None:
     assert value < 1e-5
 
 
+def test_the_number_of_rounds_can_be_limited() -> None:
+    _, far, _ = best_of(rosenbrock, np.array([[-1.2, 1.0]]), BOX, Rules(rounds=0))
+    _, nearer, evaluations = best_of(rosenbrock, np.array([[-1.2, 1.0]]), BOX, Rules(rounds=6))
+    assert far == rosenbrock(np.array([-1.2, 1.0]))[0]
+    assert 1e-3 < nearer < far
+    assert evaluations == 7
+
+
 def test_every_run_says_where_it_ended() -> None:
     starts = np.array([[-1.5], [1.5], [0.9]])
     ends, values = minimize_lockstep(Together(two_wells), starts, BOX[:1], group=np.zeros(3, dtype=int))

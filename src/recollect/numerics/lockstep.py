@@ -58,12 +58,13 @@ class Rules:
     """When a run stops.
 
     When the relative ``decrease`` of the value or the projected ``slope`` is small enough (the criteria of L-BFGS-B in
-    SciPy), or when it differs from a better run by less than ``near`` in every coordinate.
+    SciPy), when it differs from a better run by less than ``near`` in every coordinate, or after so many ``rounds``.
     """
 
     decrease: float = 2.220446049250313e-09
     slope: float = 1e-5
     near: float = 0.0
+    rounds: int = 1000
 
 
 USUAL = Rules()
@@ -85,7 +86,9 @@ def minimize_lockstep(
     values, g = _guarded(objective, points, group)
     runs = _begin(points, values, g, group)
     runs.keep((values < REFUSED) & (_projected(runs, low, high) > rules.slope))
-    while runs.f.size:
+    for left in reversed(range(rules.rounds)):
+        if not runs.f.size:
+            break
         ahead, promised = _trial(runs, low, high)
         f, g = _guarded(objective, ahead, runs.group)
         good = f <= runs.f + FAIR * np.minimum(promised, 0.0)
@@ -93,7 +96,7 @@ def minimize_lockstep(
         runs.step = np.where(good, _learned(runs, good, ahead, g), _shorter(runs, f, promised))
         _move(runs, good, ahead, f, g)
         settled = good & ((fall <= rules.decrease) | (_projected(runs, low, high) <= rules.slope))
-        over = settled | (runs.step <= SHORTEST) | _following(runs, rules.near)
+        over = settled | (runs.step <= SHORTEST) | _following(runs, rules.near) | (left == 0)
         if over.any():
             points[runs.start[over]], values[runs.start[over]] = runs.x[over], runs.f[over]
             runs.keep(~over)

@@ -120,7 +120,7 @@ def test_all_figures_have_data_that_are_drawn(opened: Opened) -> None:
 
 def test_pointing_at_a_point_tells_its_numbers(opened: Opened) -> None:
     plot = figure(opened.page, "Which method is good all the way?").locator(".plot")
-    assert hover(opened.page, plot, 0, 0).startswith("random-2xmean regret 2.17 %")
+    assert hover(opened.page, plot, 0, 0).startswith("rgpe-mogpmean regret 2.67 %")
 
 
 @pytest.mark.parametrize("with_keyboard", [False, True], ids=["by clicks", "with the keyboard"])

@@ -83,30 +83,35 @@ def test_an_outcome_has_its_tasks_in_order_however_its_runs_come() -> None:
 
 
 def test_random_search_is_cut_and_its_multiples_computed_where_it_is_long_enough() -> None:
-    values = np.random.default_rng(0).random((2, 20))
+    values = np.random.default_rng(0).random((2, 50))
     runs = [
         run("gp", "a", [0.5] * 5),
         run("random", "a", values[0].tolist()),
-        run("random", "b", values[1, :9].tolist()),
+        run("random", "b", values[1, :49].tolist()),
     ]
     study = make_study(runs)
     assert study.horizons == {"toy": 5}
-    assert list(study.outcomes["toy"]) == ["gp", "random", "random-2x", "random-4x"]
+    assert set(study.outcomes["toy"]) == {"gp", "random", "random-2x", "random-4x", "random-10x"}
     once, twice, often = (found(study, name) for name in ("random", "random-2x", "random-4x"))
     np.testing.assert_array_equal(once.regrets[0], np.minimum.accumulate(values[0])[:5])
-    assert twice.tasks == often.tasks == ("a",)  # the other run has 9 evaluations, not 10
+    assert twice.tasks == often.tasks == ("a",)  # the other run has 49 evaluations, not 50
     np.testing.assert_array_equal(twice.regrets[0], np.minimum.accumulate(values[0])[1:10:2])
-    np.testing.assert_array_equal(often.regrets[0], random_multiple(values[0], 4))
+    np.testing.assert_array_equal(often.regrets[0], random_multiple(values[0], 4)[:5])
     assert twice.regrets[0, 1] == once.regrets[0, 3]
     assert "2 times" in twice.remark
     assert once.remark == ""
 
 
 def test_random_search_alone_has_the_papers_horizon() -> None:
-    study = make_study([run("random", "a", np.linspace(1, 0.5, 120).tolist())])
+    study = make_study([run("random", "a", np.linspace(1, 0.5, 500).tolist())])
     assert study.horizons == {"toy": 50}
-    assert set(study.outcomes["toy"]) == {"random", "random-2x"}
+    assert set(study.outcomes["toy"]) == {"random", "random-2x", "random-4x", "random-10x"}
     assert make_study([run("random", "a", [0.3, 0.2])]).horizons == {"toy": 2}
+
+
+def test_a_table_too_small_for_ten_times_the_evaluations_has_no_multiples() -> None:
+    study = make_study([run("gp", "a", [0.5] * 50), run("random", "a", np.linspace(1, 0.5, 200).tolist())])
+    assert set(study.outcomes["toy"]) == {"gp", "random"}
 
 
 def test_after_its_end_a_run_is_unknown_unless_it_has_found_the_best() -> None:

@@ -22,9 +22,9 @@ PLAN = """
 format = 1
 methods = ["random", "gp", "gcp", "smfo"]
 repetitions = 2
-horizon = 25
+horizon = 12
 [past]
-evaluations = 25
+evaluations = 12
 [[benchmarks]]
 name = "own-svm"
 tasks = 4

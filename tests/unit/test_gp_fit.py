@@ -10,11 +10,13 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import norm
 
+from recollect import bench
 from recollect.errors import InputError
 from recollect.surrogate.fit import FitSettings, fit_gp
 from recollect.surrogate.kernels import Hyperparameters
 from recollect.surrogate.objective import NegativeLogPosterior
-from recollect.surrogate.prior import PAPER_PRIOR, Prior
+from recollect.surrogate.pairs import Pairs
+from recollect.surrogate.prior import PAPER_PRIOR, TARGET_PRIOR, Prior
 from recollect.surrogate.scaling import standardize
 
 
@@ -62,7 +64,7 @@ def test_narrower_bounds_are_respected_too() -> None:
 def test_the_fit_is_a_maximum_of_the_posterior() -> None:
     X, y = data()
     model = fit_gp(X, y, rng=rng())
-    objective = NegativeLogPosterior(model.X, standardize(y)[0], shape=model.shape, prior=PAPER_PRIOR)
+    objective = NegativeLogPosterior([Pairs(model.X, model.shape)], [standardize(y)[0]], prior=PAPER_PRIOR)
     theta = model.hyper.log()
     (value,), (gradient,) = objective(theta[None])
     assert model.log_posterior == pytest.approx(-value, rel=1e-9)
@@ -175,7 +177,8 @@ def test_random_starts_follow_their_distributions_within_the_bounds() -> None:
     assert (starts <= bounds[:, 1]).all()
     assert np.median(starts[:, 0]) == pytest.approx(0.0, abs=0.1)
     assert np.quantile(starts[:, 0], 0.1587) == pytest.approx(-1.0, abs=0.1)
-    np.testing.assert_allclose(np.median(starts[:, 1:3], axis=0), bounds[1].mean(), atol=0.2)
+    np.testing.assert_allclose(starts[:, 1:3].min(axis=0), np.log(0.1), atol=0.01)
+    np.testing.assert_allclose(np.median(starts[:, 1:3], axis=0), (np.log(0.1) + bounds[1, 1]) / 2.0, atol=0.1)
 
     def below(limit: float) -> float:
         """P(|normal x Cauchy| < limit)"""
@@ -183,6 +186,37 @@ def test_random_starts_follow_their_distributions_within_the_bounds() -> None:
 
     median = brentq(lambda limit: below(limit) - 0.5, 0.1, 2.0)
     assert np.exp(np.median(starts[:, 3])) == pytest.approx(0.1 * median, rel=0.1)
+
+
+def test_starts_of_a_new_task_come_from_the_whole_range_of_length_scales() -> None:
+    starts = TARGET_PRIOR.draw_starts(4000, 1, rng=rng())
+    assert np.median(starts[:, 1]) == pytest.approx(TARGET_PRIOR.log_bounds(1)[1].mean(), abs=0.2)
+
+
+def test_no_start_is_shorter_than_asked_for_nor_outside_the_bounds() -> None:
+    narrow = Prior(lengthscale_bounds=(0.3, 0.5))
+    for shortest, least, most in ((0.1, 0.3, 0.5), (0.4, 0.4, 0.5), (2.0, 0.5, 0.5)):
+        lengths = np.exp(replace(narrow, shortest_start=shortest).draw_starts(50, 2, rng=rng())[:, 1:3])
+        assert least * (1.0 - 1e-12) <= lengths.min() <= lengths.max() <= most * (1.0 + 1e-12)
+    with pytest.raises(InputError, match="shortest_start"):
+        Prior(shortest_start=0.0)
+
+
+def test_few_starts_that_are_not_too_short_find_what_many_from_anywhere_miss() -> None:
+    benchmark = bench.load("own-svm-grid")
+    everywhere = replace(PAPER_PRIOR, shortest_start=PAPER_PRIOR.lengthscale_bounds[0])
+    gained = []
+    for number, name in enumerate(benchmark.tasks[:12]):
+        task = benchmark.task(name)
+        rows = np.random.default_rng(number).choice(len(task.candidates), 50, replace=False)
+        X = benchmark.space.encode([task.candidates[row] for row in rows])
+        y = [task.evaluate(task.candidates[row]) for row in rows]
+        few, many = (
+            fit_gp(X, y, categorical=benchmark.space.categorical, settings=FitSettings(prior, restarts), rng=rng())
+            for prior, restarts in ((PAPER_PRIOR, 5), (everywhere, 10))
+        )
+        gained.append(few.log_posterior - many.log_posterior)
+    assert np.mean(gained) > 0.05
 
 
 def test_paper_prior_has_the_bounds_of_the_specification() -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,14 +78,58 @@ def test_fits_do_not_depend_on_the_number_of_processes(fits: list[np.ndarray], t
     several = fit_sources(
         runs, shape=SHAPE, settings=QUICK, cache=cache, jobs=2, progress=lambda *now: counted.append(now)
     )
-    assert fits == []  # none was made in this process
+    assert [z.size for z in fits] == [5, 3]  # the two longest were given to the other process
     assert counted == [(1, 4), (2, 4), (3, 4), (4, 4)]
     one = fit_sources(runs, shape=SHAPE, settings=QUICK, cache=None, jobs=1)
-    assert len(fits) == 4
+    assert len(fits) == 6
     np.testing.assert_array_equal(several.theta, one.theta)
     again = fit_sources(runs, shape=SHAPE, settings=QUICK, cache=cache)
     np.testing.assert_array_equal(again.theta, one.theta)
-    assert len(fits) == 4
+    assert len(fits) == 6
+
+
+class Killed:
+    """Processes of which the first batches come back, and whose death is then noticed."""
+
+    def __init__(self, answers: int) -> None:
+        self.answers = answers
+        self.asked = 0
+
+    def submit(self, function: Callable[..., Any], batch: Any) -> Future[Any]:
+        self.asked += 1
+        future: Future[Any] = Future()
+        if self.asked <= self.answers:
+            future.set_result(function(batch))
+        else:
+            future.set_exception(BrokenProcessPool("killed"))
+        return future
+
+
+@pytest.mark.parametrize("answers", [0, 1, 3])
+def test_what_killed_processes_leave_is_fitted_here(answers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    runs = [make_run(i) for i in range(12)]
+    one = fit_sources(runs, shape=SHAPE, settings=QUICK, cache=None, jobs=1)
+    others = Killed(answers)
+    monkeypatch.setattr(fitting, "_executor", lambda _count: others)
+    several = fit_sources(runs, shape=SHAPE, settings=QUICK, cache=None, jobs=3)
+    np.testing.assert_array_equal(several.theta, one.theta)
+    assert answers < others.asked <= answers + 4  # once it is known nothing more is asked
+
+
+@pytest.mark.parametrize("workers", [1, 2, 5])
+@pytest.mark.parametrize("count", [0, 1, 7, 100])
+def test_batches_hold_every_fit_once_and_the_longest_first(count: int, workers: int) -> None:
+    tasks = {bytes([i]): fitting._task(make_run(i, 2 + i % 5), SHAPE, QUICK) for i in range(count)}
+    batches = fitting._batches(tasks, workers)
+    keys = [key for batch in batches for key in batch]
+    assert sorted(keys) == sorted(tasks)
+    lengths = [tasks[key].z.size for key in keys]
+    assert lengths == sorted(lengths, reverse=True)
+    sizes = [len(batch) for batch in batches]
+    assert max(sizes, default=0) <= fitting.TOGETHER
+    if workers > 1:
+        assert sizes == sorted(sizes, reverse=True)
+        assert count == 0 or sizes[-1] == 1
 
 
 def test_raw_and_standardised_targets_share_a_fit(fits: list[np.ndarray]) -> None:
@@ -142,7 +189,11 @@ def test_the_hash_does_not_know_how_zero_and_inactive_are_written() -> None:
 
 def test_a_fit_made_with_others_is_bit_for_bit_the_fit_made_alone() -> None:
     runs = [make_run(i, n) for i, n in enumerate((12, 30, 30, 7, 55, 2))]
-    tasks = {bytes([i]): fitting._task(run, SHAPE, SourceFit()) for i, run in enumerate(runs)}
+    flat, part = make_run(6, 30), make_run(7, 30)
+    runs.append(SourceData("a column never varies", flat.X * [1.0, 0.0], flat.y))
+    runs.append(SourceData("inactive entries", np.where(part.X < 0.2, np.nan, part.X), part.y))
+    shape = KernelShape(SHAPE.categorical, True)
+    tasks = {bytes([i]): fitting._task(run, shape, SourceFit()) for i, run in enumerate(runs)}
     together = fitting._fits(tasks)
     for key, task in tasks.items():
         np.testing.assert_array_equal(together[key], fitting._fits({key: task})[key])
@@ -169,6 +220,7 @@ def test_an_interrupted_start_continues(
 
 
 def test_fits_are_written_while_others_are_still_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "TOGETHER", 1)
     monkeypatch.setattr(fitting, "BETWEEN_WRITES", -1.0)
     cache = FitCache(tmp_path / "fits.sqlite3")
     runs = [make_run(i) for i in range(3)]

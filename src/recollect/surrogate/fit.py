@@ -19,13 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from recollect.errors import InputError
-from recollect.numerics.arrays import FloatArray, IntArray
+from recollect.numerics.arrays import BoolArray, FloatArray, IntArray
 from recollect.numerics.lockstep import Rules, minimize_lockstep
 from recollect.numerics.threads import single_threaded
 from recollect.surrogate.gp import GP, checked_data, make_gp
 from recollect.surrogate.kernels import Hyperparameters, KernelShape, inactive
 from recollect.surrogate.objective import NegativeLogPosterior
-from recollect.surrogate.pairs import Scratch
+from recollect.surrogate.pairs import Pairs, Scratch
 from recollect.surrogate.prior import PAPER_PRIOR, Prior
 from recollect.surrogate.scaling import standardize
 
@@ -102,27 +102,58 @@ class Search:
 
 def most_probable(searches: Sequence[Search], settings: FitSettings) -> list[FloatArray]:
     """Logarithms of the hyperparameters ``(d + 2,)`` that maximise each posterior; none depends on the others."""
-    scratch, prior = Scratch(), settings.prior
-    objectives, moving, starts = [], [], []
+    prior, each = settings.prior, settings.restarts + 1
     bounds = prior.log_bounds(searches[0].shape.d)
-    for search in searches:
-        objective = NegativeLogPosterior(search.X, search.z, shape=search.shape, prior=prior, scratch=scratch)
-        free = np.concatenate(([True], objective.free, [True]))
-        begin = np.tile(np.clip(search.first, bounds[:, 0], bounds[:, 1]), (settings.restarts + 1, 1))
-        begin[1:, free] = prior.draw_starts(settings.restarts, int(objective.free.sum()), rng=search.rng)
-        objectives.append(objective)
-        moving.append(free)
-        starts.append(begin)
+    pairs = [Pairs(search.X, search.shape) for search in searches]
+    bundles = _bundles(pairs)
+    order = [number for bundle in bundles for number in bundle]
+    starts = np.vstack([_starts(searches[number], settings, pairs[number].free) for number in order])
+    scratch = Scratch()
+    objectives = [
+        NegativeLogPosterior(
+            [pairs[number] for number in bundle],
+            [searches[number].z for number in bundle],
+            prior=prior,
+            scratch=scratch,
+        )
+        for bundle in bundles
+    ]
+    firsts = np.cumsum([0, *map(len, bundles)])  # the first group of each bundle
 
     def posterior(theta: FloatArray, group: IntArray) -> tuple[FloatArray, FloatArray]:
         values, slopes = np.empty(len(theta)), np.zeros(theta.shape)
-        edges = np.searchsorted(group, np.arange(len(searches) + 1))
-        for number in np.unique(group):
-            rows = slice(edges[number], edges[number + 1])
-            values[rows], slopes[rows, moving[number]] = objectives[number](theta[rows, moving[number]])
+        edges = np.searchsorted(group, firsts)
+        for objective, first, begin, end in zip(objectives, firsts, edges, edges[1:], strict=False):
+            if begin < end:
+                moving = _moving(objective.free)
+                values[begin:end], slopes[begin:end, moving] = objective(
+                    theta[begin:end, moving], group[begin:end] - first
+                )
         return values, slopes
 
-    group = np.repeat(np.arange(len(searches)), settings.restarts + 1)
-    ends, values = minimize_lockstep(posterior, np.vstack(starts), bounds, group=group, rules=RULES)
-    best = values.reshape(len(searches), -1).argmin(axis=1) + np.arange(len(searches)) * (settings.restarts + 1)
-    return list(ends[best])
+    group = np.repeat(np.arange(len(order)), each)
+    ends, values = minimize_lockstep(posterior, starts, bounds, group=group, rules=RULES)
+    best = ends[values.reshape(len(order), each).argmin(axis=1) + each * np.arange(len(order))]
+    return [best[place] for place in np.argsort(order)]
+
+
+def _bundles(pairs: Sequence[Pairs]) -> list[list[int]]:
+    """The numbers of sets of data that can be evaluated together; one with inactive entries stays alone."""
+    bundles: dict[tuple[object, ...], list[int]] = {}
+    for number, one in enumerate(pairs):
+        alike = (one.n, one.free.tobytes()) if one.complete else (number,)
+        bundles.setdefault(alike, []).append(number)
+    return list(bundles.values())
+
+
+def _starts(search: Search, settings: FitSettings, free: BoolArray) -> FloatArray:
+    """Where to begin (restarts + 1, d + 2): the given start, and random ones, equal to it in the other columns."""
+    bounds = settings.prior.log_bounds(search.shape.d)
+    starts = np.tile(np.clip(search.first, bounds[:, 0], bounds[:, 1]), (settings.restarts + 1, 1))
+    starts[1:, _moving(free)] = settings.prior.draw_starts(settings.restarts, int(free.sum()), rng=search.rng)
+    return starts
+
+
+def _moving(free: BoolArray) -> BoolArray:
+    """Which hyperparameters are sought: amplitude, length scales of free columns, and noise."""
+    return np.concatenate(([True], free, [True]))

@@ -29,7 +29,7 @@ import numpy as np
 
 from recollect.numerics.arrays import BoolArray, FloatArray, IntArray
 from recollect.surrogate.kernels import KernelShape
-from recollect.surrogate.pairs import PairKernel, Scratch
+from recollect.surrogate.pairs import PairKernel, Pairs, Scratch
 from recollect.surrogate.prior import Prior
 
 SPREAD = 0.5  # standard deviation of the entries of W before seeing data
@@ -86,7 +86,8 @@ class MultiTaskObjective:
         self._lapack: Any = lapack
         self._z, self._task, self._prior = z, task, prior
         n, t = z.size, int(task.max()) + 1
-        self._pairs = PairKernel(X, shape, Scratch())
+        self._pairs = Pairs(X, shape)
+        self._kernel = PairKernel([self._pairs], Scratch())
         row, column = self._pairs.row, self._pairs.column
         self.free: BoolArray = self._pairs.free
         self.layout = Layout(int(self.free.sum()), t, rank)
@@ -135,11 +136,11 @@ class MultiTaskObjective:
 
     def _fill_matrix(self, precision: FloatArray, B: FloatArray, noise: FloatArray) -> None:
         """A into ``_matrix``, and B_ij of each pair into ``_b``."""
-        self._pairs.fill(np.ones(1), precision[None])
+        self._kernel.fill(np.ones(1), precision[None])
         B.reshape(-1).take(self._block, out=self._b, mode="clip")
-        if self._where.size < self._z.size * (self._z.size - 1) // 2:
+        if not self._pairs.complete:
             self._entries.fill(0.0)  # a factorisation that failed may leave anything between the blocks
-        self._entries[self._where] = self._b * self._pairs.k[0]
+        self._entries[self._where] = self._b * self._kernel.k[0]
         self._entries[:: self._z.size + 1] = (B.diagonal() + noise)[self._task]
 
     def _pair_slopes(self, alpha: FloatArray, precision: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -148,6 +149,6 @@ class MultiTaskObjective:
         G = alpha.take(self._pairs.row)
         G *= alpha.take(self._pairs.column)
         G -= self._entries.take(self._where)  # A^-1, in the place of A
-        halves = np.bincount(self._block, G * self._pairs.k[0], minlength=t * t).reshape(t, t)
+        halves = np.bincount(self._block, G * self._kernel.k[0], minlength=t * t).reshape(t, t)
         G *= self._b
-        return self._pairs.slopes(G[None], precision[None])[0], np.asarray(0.5 * (halves + halves.T), dtype=np.float64)
+        return self._kernel.slopes(G[None], precision[None])[0], np.asarray(0.5 * (halves + halves.T), dtype=np.float64)

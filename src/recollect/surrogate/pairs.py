@@ -6,15 +6,21 @@ Columns in which no pair differs cannot matter: they are not ``free``. ``precisi
 columns.
 
 Differences are taken once, the sums over columns are matrix products, and the arrays are reused from call to call, also
-by other kernels.
+by other kernels. Settings for several sets of data are evaluated at once if the sets have the same pairs and columns.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from recollect.numerics.arrays import BoolArray, FloatArray, IntArray
 from recollect.surrogate.kernels import LARGEST_EXPONENT, KernelShape, filled, same_activity
+
+Parts: TypeAlias = Sequence[tuple[int, slice]]  # the number of a set, and which settings are for it
+ONE: Parts = ((0, slice(None)),)
 
 
 class Scratch:
@@ -32,12 +38,17 @@ class Scratch:
         return kept[:count]
 
 
-class PairKernel:
-    """``row``, ``column (N,)`` of the pairs, ``free (d,)``, and after `fill` the values ``k`` and ``w (s, N)``."""
+class Pairs:
+    """The pairs of rows of ``X (n, d)``, nan = inactive, as ``row`` and ``column (N,)``, and how they differ.
 
-    def __init__(self, X: FloatArray, shape: KernelShape, scratch: Scratch) -> None:
+    ``free (d,)``; of the free columns, ``numerical (f,)`` and ``categorical (f',)`` are positions, ``squares (f, N)``
+    squared differences and ``unequal (f', N)`` 1 where labels differ.
+    """
+
+    def __init__(self, X: FloatArray, shape: KernelShape) -> None:
         """Take the differences of all pairs."""
-        row, column = np.tril_indices(len(X), -1)
+        self.n = len(X)
+        row, column = np.tril_indices(self.n, -1)
         same = same_activity(X, X, shape)
         if same is not None:
             kept = same[row, column]
@@ -48,23 +59,41 @@ class PairKernel:
         differences = np.array([x[row] - x[column] for x in columns]).reshape(shape.d, row.size)
         self.free: BoolArray = np.asarray(differences.any(axis=1))
         kind = shape.categorical[self.free]
-        self._is_numerical, self._is_categorical = np.flatnonzero(~kind), np.flatnonzero(kind)
-        self._numerical = np.square(differences[self.free & ~shape.categorical])
-        self._categorical = (differences[self.free & shape.categorical] != 0.0).astype(np.float64)
-        self._scratch = scratch
-        self.k = self.w = scratch.rows("k", 0, row.size)
+        self.numerical, self.categorical = np.flatnonzero(~kind), np.flatnonzero(kind)
+        self.squares = np.square(differences[self.free & ~shape.categorical])
+        self.unequal = (differences[self.free & shape.categorical] != 0.0).astype(np.float64)
 
-    def fill(self, amplitude: FloatArray, precision: FloatArray) -> None:
+    @property
+    def complete(self) -> bool:
+        """Whether all pairs may correlate."""
+        return self.row.size == self.n * (self.n - 1) // 2
+
+
+class PairKernel:
+    """The kernel on sets with the same pairs and free columns; after `fill` the values ``k`` and ``w (s, N)``."""
+
+    def __init__(self, sets: Sequence[Pairs], scratch: Scratch) -> None:
+        """Work on these sets."""
+        self._sets, self._scratch = sets, scratch
+        self._width = sets[0].row.size
+        self.k = self.w = scratch.rows("k", 0, self._width)
+
+    def fill(self, amplitude: FloatArray, precision: FloatArray, parts: Parts = ONE) -> None:
         """Put the kernel into ``k`` and a (5/3) (1 + t) exp(-t - h/2), its slope by squared distances, into ``w``."""
-        k, w, t = (self._scratch.rows(name, len(precision), self.row.size) for name in "kwt")
+        k, w, t = (self._scratch.rows(name, len(precision), self._width) for name in "kwt")
         self.k, self.w = k, w
-        np.matmul(5.0 * precision[:, self._is_numerical], self._numerical, out=t)
+        first = self._sets[0]
+        scaled = 5.0 * precision[:, first.numerical]
+        for number, rows in parts:
+            np.matmul(scaled[rows], self._sets[number].squares, out=t[rows])
         np.multiply(t, 1.0 / 3.0, out=k)
         np.sqrt(t, out=t)
         np.add(t, 1.0, out=w)
         k += w  # 1 + t + t^2/3
-        if self._is_categorical.size:
-            t += (0.5 * precision[:, self._is_categorical]) @ self._categorical
+        if first.categorical.size:
+            halves = 0.5 * precision[:, first.categorical]
+            for number, rows in parts:
+                t[rows] += halves[rows] @ self._sets[number].unequal
         np.minimum(t, LARGEST_EXPONENT, out=t)
         np.negative(t, out=t)
         np.exp(t, out=t)
@@ -73,12 +102,15 @@ class PairKernel:
         t *= 5.0 / 3.0
         w *= t
 
-    def slopes(self, G: FloatArray, precision: FloatArray) -> FloatArray:
+    def slopes(self, G: FloatArray, precision: FloatArray, parts: Parts = ONE) -> FloatArray:
         """Sum over pairs of G (s, N) times the derivative of the kernel by ln l (s, f); ``k`` and ``w`` are used up."""
         by_length = np.empty(precision.shape)
+        first = self._sets[0]
         self.w *= G
-        by_length[:, self._is_numerical] = self.w @ self._numerical.T
-        if self._is_categorical.size:
+        for number, rows in parts:
+            by_length[rows, first.numerical] = self.w[rows] @ self._sets[number].squares.T
+        if first.categorical.size:
             self.k *= G
-            by_length[:, self._is_categorical] = self.k @ self._categorical.T
+            for number, rows in parts:
+                by_length[rows, first.categorical] = self.k[rows] @ self._sets[number].unequal.T
         return np.asarray(by_length * precision)

@@ -13,7 +13,10 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -39,6 +42,7 @@ PAPER_FIT = SourceFit()
 WORTH_WORKERS = 2.0  # seconds of fitting, below which starting other processes takes longer than it saves
 BETWEEN_WRITES = 0.5  # seconds
 TOGETHER = 8  # fits that are made at once: none depends on the others
+AHEAD = 2  # batches that another process has at hand, so that it never waits
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +72,7 @@ class Task:
 
     def seconds(self) -> float:
         """About how long the fit takes."""
-        return 0.01 + 0.02 * (self.z.size / 50.0) ** 2
+        return 0.005 + 0.015 * (self.z.size / 50.0) ** 2
 
 
 def fit_sources(
@@ -212,16 +216,44 @@ def _workers(missing: dict[bytes, Task], jobs: int | None) -> int:
 
 
 def _results(missing: dict[bytes, Task], workers: int) -> Iterator[dict[bytes, FloatArray]]:
-    """Fits as they are finished; the longest are begun first."""
+    """Fits as they are finished; the longest are begun first.
+
+    This process is one of the workers: the others take a while to start. What they cannot finish is fitted here.
+    """
+    batches = _batches(missing, workers)
+    others = _executor(workers - 1) if workers > 1 else None
+    running: dict[Future[dict[bytes, FloatArray]], dict[bytes, Task]] = {}
+    while batches or running:
+        while others is not None and batches and len(running) < AHEAD * (workers - 1):
+            batch = batches.popleft()
+            running[others.submit(_fits, batch)] = batch
+        if batches:
+            yield _fits(batches.popleft())
+        for future in wait(running, timeout=0 if batches else None, return_when=FIRST_COMPLETED).done:
+            batch = running.pop(future)
+            try:
+                fits = future.result()
+            except BrokenProcessPool:
+                others, fits = None, _fits(batch)
+            yield fits
+
+
+def _batches(missing: dict[bytes, Task], workers: int) -> deque[dict[bytes, Task]]:
+    """What to fit at once; where several work, less and less, so that all finish at about the same time."""
     ordered = sorted(missing.items(), key=lambda item: -item[1].z.size)
-    size = max(1, min(TOGETHER, len(ordered) // (2 * workers)))
-    batches = [dict(ordered[begin : begin + size]) for begin in range(0, len(ordered), size)]
-    if workers <= 1:
-        yield from map(_fits, batches)
-        return
-    joblib = import_module("joblib")
-    parallel = joblib.Parallel(n_jobs=workers, return_as="generator_unordered")
-    yield from parallel(joblib.delayed(_fits)(batch) for batch in batches)
+    batches: deque[dict[bytes, Task]] = deque()
+    while ordered:
+        fair = len(ordered) if workers == 1 else len(ordered) // (2 * AHEAD * (workers - 1))
+        size = max(1, min(TOGETHER, fair))
+        batches.append(dict(ordered[:size]))
+        del ordered[:size]
+    return batches
+
+
+def _executor(count: int) -> Executor:
+    """So many processes of this computer, kept for the next time."""
+    executor: Executor = import_module("joblib.externals.loky").get_reusable_executor(count)
+    return executor
 
 
 def _fits(tasks: dict[bytes, Task]) -> dict[bytes, FloatArray]:

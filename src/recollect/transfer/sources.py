@@ -65,7 +65,7 @@ class SourceFit:
     """
 
     prior: Prior = PAPER_PRIOR
-    restarts: int = 10
+    restarts: int = 5
     most: int = 1000
     most_for_fit: int = 300
 
@@ -178,4 +178,3 @@ def check_columns(data: Sequence[SourceData], shape: KernelShape) -> None:
     for run in data:
         if run.X.shape[1] != shape.d:
             raise InputError(f"past run {run.task!r}: expected inputs with {shape.d} columns, got {run.X.shape}")
-

@@ -119,12 +119,15 @@ def test_a_repetition_with_past_runs_draws_them_by_its_own_seed(monkeypatch: pyt
     [
         ([[0.1, 0.1], [0.1, 0.1]], "past runs helped after 1 and 2 trials (to"),
         ([[0.1, 0.35], [0.1, 0.35]], "past runs helped after 1 trials; did harm after 2 trials (to"),
-        ([[0.5, 0.35], [0.5, 0.35]], "past runs did not help; did harm after 1 and 2 trials (to"),
+        ([[0.5, 0.35], [0.5, 0.35]], "past runs did harm after 1 and 2 trials (to"),
         (
             [[0.4, 0.3], [0.4, 0.3]],
-            "past runs did not help; after 1 and 2 trials 2 repetitions do not show a difference",
+            "past runs made no difference that 2 repetitions show after 1 and 2 trials (to",
         ),
-        ([[0.1, 0.1], [0.6, 0.1]], "past runs helped after 2 trials; after 1 trials 2 repetitions do not show a diff"),
+        (
+            [[0.1, 0.1], [0.6, 0.1]],
+            "past runs helped after 2 trials; made no difference that 2 repetitions show after 1 trials",
+        ),
     ],
 )
 def test_the_verdict_follows_from_the_numbers(ours: list[list[float]], said: str) -> None:
@@ -139,7 +142,7 @@ def test_the_verdict_asks_for_two_standard_errors_of_the_paired_gain() -> None:
     found = {demo.OURS: spread[:, None], demo.PLAIN: (spread + gain)[:, None], demo.RANDOM: np.ones((4, 1))}
     assert "helped after 1 trials" in demo.verdict(found, (1,))
     found[demo.PLAIN] = (spread + gain - 0.015)[:, None]
-    assert "4 repetitions do not show a difference" in demo.verdict(found, (1,))
+    assert "made no difference that 4 repetitions show" in demo.verdict(found, (1,))
 
 
 def test_the_table_has_means_and_counts_of_strict_wins() -> None:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
+from drawings import check_drawable, figures_of
 from scipy.stats import kendalltau
 
 from recollect import FAILED, Optimizer, Run
 from recollect.history.run import Direction, Trial
 from recollect.optimizer.catalog import method
-from recollect.report.figure import COLOURS, Figure
+from recollect.report.figure import COLOURS
 from recollect.report.page import Page, render
 from recollect.report.run import run_report
 from recollect.report.run.axes import axes
@@ -38,7 +37,7 @@ from recollect.space.align import align
 from recollect.space.space import Space, compile_space
 from recollect.transfer.bound import slowdown_factor
 
-graph_objects = pytest.importorskip("plotly.graph_objects", reason="pages embed plotly's script")
+pytest.importorskip("plotly.graph_objects", reason="pages embed plotly's script")
 
 SCRIPT, QUOTES = "<script>alert(1)</script>", "\"><img src=x onerror='alert(2)'>"
 HEBREW = "\N{HEBREW LETTER ALEF}\N{HEBREW LETTER BET}\N{HEBREW LETTER GIMEL}"
@@ -170,21 +169,8 @@ EDGES = {
 }
 
 
-def figures_of(page: Page) -> Iterator[Figure]:
-    yield from (part for section in page.sections for part in section.parts if isinstance(part, Figure))
-
-
 def tables_of(page: Page) -> Iterator[Table]:
     yield from (part for section in page.sections for part in section.parts if isinstance(part, Table))
-
-
-def with_colours(value: Any, key: str = "") -> Any:
-    """The data of a figure with a colour for each name of one, as plotly's own check wants it."""
-    if isinstance(value, dict):
-        return {name: with_colours(inner, name) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [with_colours(inner, key) for inner in value]
-    return "#123456" if "color" in key and isinstance(value, str) and value.startswith("@") else value
 
 
 def texts(table: Table, column: int) -> list[str]:
@@ -194,18 +180,12 @@ def texts(table: Table, column: int) -> list[str]:
 @pytest.mark.parametrize("edge", EDGES)
 def test_any_run_has_a_page_of_figures_that_plotly_can_draw(edge: str) -> None:
     page = run_report(EDGES[edge]())
-    css = (Path(__file__).parents[2] / "src/recollect/report/assets/page.css").read_text()
     for figure in figures_of(page):
-        graph_objects.Figure(data=with_colours(figure.traces), layout=with_colours(figure.layout))
+        check_drawable(figure)
         assert figure.question.endswith("?")
         assert figure.seen.endswith(".")
         assert "nan" not in figure.seen
         assert figure.numbers.blocks[0]
-        for name in re.findall(r"@(\w+)", str((figure.traces, figure.layout))):
-            assert len(re.findall(rf"--{name}: #", css)) == 2, name
-        for key in figure.keys:
-            assert f".ink-{key.colour} " in css
-            assert all(place < len(figure.traces) for place in key.traces)
     assert len(render(page).encode()) < MOST_BYTES
     questions = [figure.question for figure in figures_of(page)]
     assert len(set(questions)) == len(questions)

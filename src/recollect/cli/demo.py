@@ -202,9 +202,9 @@ def verdict(curves: Curves, points: Sequence[int]) -> str:
         doubt = 2.0 * gain.std(ddof=1) / np.sqrt(gain.size)
         (helped if gain.mean() > doubt else harmed if gain.mean() < -doubt else unclear).append(point)
     count = len(curves[OURS])
-    said = [f"helped after {listed(helped)} trials" if helped else "did not help"]
+    said = [f"helped after {listed(helped)} trials"] if helped else []
     said += [f"did harm after {listed(harmed)} trials"] if harmed else []
-    said += [f"after {listed(unclear)} trials {count} repetitions do not show a difference"] if unclear else []
+    said += [f"made no difference that {count} repetitions show after {listed(unclear)} trials"] if unclear else []
     return (
         f"Each repetition has its own seed and draws its own past trials. On these data past runs {'; '.join(said)} "
         "(to the better of the other two, by two standard errors)."

@@ -16,7 +16,7 @@ from recollect.surrogate.fit import FitSettings, fit_gp
 from recollect.surrogate.kernels import Hyperparameters
 from recollect.surrogate.objective import NegativeLogPosterior
 from recollect.surrogate.pairs import Pairs
-from recollect.surrogate.prior import PAPER_PRIOR, TARGET_PRIOR, Prior
+from recollect.surrogate.prior import PAPER_PRIOR, PAST_PRIOR, Prior
 from recollect.surrogate.scaling import standardize
 
 
@@ -177,8 +177,7 @@ def test_random_starts_follow_their_distributions_within_the_bounds() -> None:
     assert (starts <= bounds[:, 1]).all()
     assert np.median(starts[:, 0]) == pytest.approx(0.0, abs=0.1)
     assert np.quantile(starts[:, 0], 0.1587) == pytest.approx(-1.0, abs=0.1)
-    np.testing.assert_allclose(starts[:, 1:3].min(axis=0), np.log(0.1), atol=0.01)
-    np.testing.assert_allclose(np.median(starts[:, 1:3], axis=0), (np.log(0.1) + bounds[1, 1]) / 2.0, atol=0.1)
+    np.testing.assert_allclose(np.median(starts[:, 1:3], axis=0), bounds[1].mean(), atol=0.2)
 
     def below(limit: float) -> float:
         """P(|normal x Cauchy| < limit)"""
@@ -188,23 +187,28 @@ def test_random_starts_follow_their_distributions_within_the_bounds() -> None:
     assert np.exp(np.median(starts[:, 3])) == pytest.approx(0.1 * median, rel=0.1)
 
 
-def test_starts_of_a_new_task_come_from_the_whole_range_of_length_scales() -> None:
-    starts = TARGET_PRIOR.draw_starts(4000, 1, rng=rng())
-    assert np.median(starts[:, 1]) == pytest.approx(TARGET_PRIOR.log_bounds(1)[1].mean(), abs=0.2)
+def test_starts_for_past_runs_have_no_short_length_scale_and_are_else_the_same() -> None:
+    starts, whole = PAST_PRIOR.draw_starts(4000, 2, rng=rng()), PAPER_PRIOR.draw_starts(4000, 2, rng=rng())
+    np.testing.assert_array_equal(starts[:, [0, 3]], whole[:, [0, 3]])
+    np.testing.assert_allclose(starts[:, 1:3].min(axis=0), np.log(0.1), atol=0.01)
+    np.testing.assert_allclose(np.median(starts[:, 1:3], axis=0), np.log(0.1 * 1.08966) / 2.0, atol=0.1)
 
 
-def test_no_start_is_shorter_than_asked_for_nor_outside_the_bounds() -> None:
-    narrow = Prior(lengthscale_bounds=(0.3, 0.5))
-    for shortest, least, most in ((0.1, 0.3, 0.5), (0.4, 0.4, 0.5), (2.0, 0.5, 0.5)):
-        lengths = np.exp(replace(narrow, shortest_start=shortest).draw_starts(50, 2, rng=rng())[:, 1:3])
-        assert least * (1.0 - 1e-12) <= lengths.min() <= lengths.max() <= most * (1.0 + 1e-12)
+@pytest.mark.parametrize(("shortest", "least"), [(0.0, 0.3), (0.1, 0.3), (0.4, 0.4), (0.5, 0.5)])
+def test_no_start_is_shorter_than_asked_for_nor_outside_the_bounds(shortest: float, least: float) -> None:
+    prior = Prior(lengthscale_bounds=(0.3, 0.5), shortest_start=shortest)
+    lengths = np.exp(prior.draw_starts(50, 2, rng=rng())[:, 1:3])
+    assert least * (1.0 - 1e-12) <= lengths.min() <= lengths.max() <= 0.5 * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("shortest", [-0.1, 2.0, np.nan])
+def test_a_shortest_start_outside_the_bounds_is_refused(shortest: float) -> None:
     with pytest.raises(InputError, match="shortest_start"):
-        Prior(shortest_start=0.0)
+        Prior(shortest_start=shortest)
 
 
 def test_few_starts_that_are_not_too_short_find_what_many_from_anywhere_miss() -> None:
     benchmark = bench.load("own-svm-grid")
-    everywhere = replace(PAPER_PRIOR, shortest_start=PAPER_PRIOR.lengthscale_bounds[0])
     gained = []
     for number, name in enumerate(benchmark.tasks[:12]):
         task = benchmark.task(name)
@@ -213,7 +217,7 @@ def test_few_starts_that_are_not_too_short_find_what_many_from_anywhere_miss() -
         y = [task.evaluate(task.candidates[row]) for row in rows]
         few, many = (
             fit_gp(X, y, categorical=benchmark.space.categorical, settings=FitSettings(prior, restarts), rng=rng())
-            for prior, restarts in ((PAPER_PRIOR, 5), (everywhere, 10))
+            for prior, restarts in ((PAST_PRIOR, 5), (PAPER_PRIOR, 10))
         )
         gained.append(few.log_posterior - many.log_posterior)
     assert np.mean(gained) > 0.05

@@ -12,8 +12,8 @@ columns that lets one length scale collapse and the others run to their bound. `
 with mode 1/3 of the cube; it is what the new task's model is fitted with (measured in docs/results.md).
 
 Without a density for length scales there are many optima. Random starts all over the bounds mostly begin where no two
-rows correlate, and end on plateaus near there: in several columns one short length scale is enough. They are drawn from
-``shortest_start`` up instead (measured by benchmarks/starts.py, docs/performance.md).
+rows correlate, and end on plateaus near there: in several columns one short length scale is enough. Those of
+`PAST_PRIOR`, which past runs are fitted with, are not as short (benchmarks/starts.py, docs/performance.md).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Bounds = tuple[float, float]
 class Prior:
     """Bounds in natural units and the parameters of the densities; ``use_priors=False`` leaves the bounds alone.
 
-    ``shortest_start`` is the shortest length scale from which a fit begins at random.
+    ``shortest_start`` is the shortest length scale from which a fit begins at random; below the bound it says nothing.
     """
 
     amplitude_bounds: Bounds = (math.exp(-10.0), math.exp(2.0))
@@ -44,7 +44,7 @@ class Prior:
     horseshoe_scale: float = 0.1
     lengthscale_gamma: tuple[float, float] | None = None
     use_priors: bool = True
-    shortest_start: float = 0.1
+    shortest_start: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the bounds and the parameters of the densities."""
@@ -60,8 +60,9 @@ class Prior:
         shape, rate = self.lengthscale_gamma or (1.0, 1.0)
         if not (1.0 <= shape < math.inf and 0.0 < rate < math.inf):
             raise InputError(f"Prior: expected lengthscale_gamma (shape >= 1, rate > 0), got {self.lengthscale_gamma}")
-        if not 0.0 < self.shortest_start < math.inf:
-            raise InputError(f"Prior: expected 0 < shortest_start < inf, got {self.shortest_start}")
+        if not 0.0 <= self.shortest_start <= self.lengthscale_bounds[1]:
+            most = self.lengthscale_bounds[1]
+            raise InputError(f"Prior: expected shortest_start from 0 to {most}, got {self.shortest_start}")
 
     def log_density(
         self, log_amplitude: FloatArray, log_noise: FloatArray
@@ -105,9 +106,9 @@ class Prior:
         Amplitude and noise come from their densities, length scales log-uniformly from those that are not too short.
         """
         bounds = self.log_bounds(d)
-        low, high = bounds.T
-        low = np.minimum(np.maximum(low, math.log(self.shortest_start)), high)
-        theta = rng.uniform(low, high, size=(count, d + 2))
+        low = bounds[:, 0].copy()
+        low[1:-1] = math.log(max(self.lengthscale_bounds[0], self.shortest_start))
+        theta = rng.uniform(low, bounds[:, 1], size=(count, d + 2))
         theta[:, 0] = self.amplitude_log_std * rng.standard_normal(count)
         noise = np.abs(rng.standard_normal(count) * self.horseshoe_scale * rng.standard_cauchy(count))
         theta[:, -1] = np.log(np.maximum(noise, self.noise_bounds[0]))
@@ -115,4 +116,5 @@ class Prior:
 
 
 PAPER_PRIOR = Prior()
-TARGET_PRIOR = Prior(lengthscale_gamma=(3.0, 6.0), shortest_start=PAPER_PRIOR.lengthscale_bounds[0])
+PAST_PRIOR = Prior(shortest_start=0.1)
+TARGET_PRIOR = Prior(lengthscale_gamma=(3.0, 6.0))

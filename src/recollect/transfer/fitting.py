@@ -38,7 +38,7 @@ Progress = Callable[[int, int], None]
 
 FIT_VERSION = 2  # part of the hash: to be raised when the same content is to be fitted in another way
 DECIMALS = 10  # of standardised targets: far below any noise, far above what two ways of standardising differ by
-PAPER_FIT = SourceFit()
+USUAL_FIT = SourceFit()
 WORTH_WORKERS = 2.0  # seconds of fitting, below which starting other processes takes longer than it saves
 BETWEEN_WRITES = 0.5  # seconds
 TOGETHER = 8  # fits that are made at once: none depends on the others
@@ -79,7 +79,7 @@ def fit_sources(
     data: Sequence[SourceData],
     *,
     shape: KernelShape,
-    settings: SourceFit = PAPER_FIT,
+    settings: SourceFit = USUAL_FIT,
     cache: FitCache | None,
     progress: Progress | None = None,
     jobs: int | None = None,

@@ -20,7 +20,7 @@ from recollect.errors import InputError
 from recollect.numerics.arrays import FloatArray, IntArray
 from recollect.surrogate.gp import checked_data, checked_inputs
 from recollect.surrogate.kernels import Hyperparameters, KernelShape
-from recollect.surrogate.prior import PAPER_PRIOR, Prior
+from recollect.surrogate.prior import PAST_PRIOR, Prior
 from recollect.surrogate.scaling import standardize
 from recollect.surrogate.stack import GPStack
 
@@ -64,7 +64,7 @@ class SourceFit:
     observations represent a run is the rule of ``fitting.representative_rows``.
     """
 
-    prior: Prior = PAPER_PRIOR
+    prior: Prior = PAST_PRIOR
     restarts: int = 5
     most: int = 1000
     most_for_fit: int = 300

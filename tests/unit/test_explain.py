@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -59,6 +60,25 @@ def test_misranked_pairs_and_drop_probabilities_are_those_of_the_weights() -> No
     assert shown.target.observations == 8
 
 
+def test_the_mean_weight_is_that_of_all_suggestions_that_models_made() -> None:
+    optimizer, seen = Optimizer(SPACE, PAST, "rgpe-mean", candidates=GRID, horizon=12), []
+    for _ in range(12):
+        config = optimizer.ask()
+        shown = optimizer.explain()
+        if shown.past[0].weight is not None:
+            seen.append([entry.weight for entry in (*shown.past, shown.target)])
+        mean = [entry.mean_weight for entry in (*shown.past, shown.target)]
+        assert mean == (pytest.approx(np.mean(seen, axis=0)) if seen else [None] * 4)
+        optimizer.tell(config, value(config))
+    assert shown.pairs == 11 * 10
+    assert [entry.dropped for entry in shown.past] == [True] * 3
+    assert shown.past[0].mean_weight > 0.15 > shown.past[1].mean_weight  # type: ignore[operator]
+
+
+def test_one_trial_is_not_plural() -> None:
+    assert "1 trial told, 0 failed" in str(tuned("rgpe-taf", 1).explain())
+
+
 def test_the_share_is_the_part_in_the_value_of_the_last_suggestion() -> None:
     optimizer = tuned("rgpe-mogp+none", 3)
     belief = optimizer._belief
@@ -79,17 +99,18 @@ def test_the_text_has_a_line_for_every_past_run_the_most_influential_first(metho
     assert lines[0] == f"method {method}: 12 trials told, 0 failed, best value {shown.best_value:.6g}"
     assert lines[1] == f"last suggestion: {shown.reason}"
     head = next(i for i, line in enumerate(lines) if line.startswith("past run"))
-    assert lines[head].split() == ["past", "run", "observations", "weight", "misranked", "p(drop)", "share"]
+    of = "" if shown.pairs is None else f" of {shown.pairs}"
+    columns = ["past run", "observations", "mean weight", "last weight", f"misranked{of}", "p(drop)", "share"]
+    assert [column for column in re.split(r"  +", lines[head]) if column] == columns
     table = lines[head + 1 : head + 5]
     assert table[-1].startswith("(this task)")
     assert {line.split("  ")[0] for line in table[:-1]} == {"good", "bad", "extra column"}
-    weights = [entry.weight for entry in sorted(shown.past, key=lambda e: -(e.weight or 0.0))]
-    if weights[0] is not None:
-        assert [line.split("  ")[0] for line in table[:-1]] == [
-            entry.task for entry in sorted(shown.past, key=lambda e: -(e.weight or 0.0))
-        ]
-        for line, weight in zip(table[:-1], weights, strict=True):
-            assert f"  {weight:.2f} " in line
+    first = sorted(shown.past, key=lambda entry: -(entry.mean_weight or 0.0))
+    if first[0].mean_weight is not None:
+        assert [line.split("  ")[0] for line in table[:-1]] == [entry.task for entry in first]
+        for line, entry in zip(table, (*first, shown.target), strict=True):
+            cells = re.split(r"  +", line)
+            assert cells[2:4] == [f"{entry.mean_weight:.2f}", f"{entry.weight:.2f}"]
     assert any(line.startswith("extra column: ") and "'z'" in line for line in lines[head + 5 :])
 
 

@@ -241,6 +241,36 @@ def test_a_past_run_without_two_usable_observations_is_left_out_and_the_rest_is_
     assert [entry.weight for entry in rest.explain().past] == [shown.past[0].weight, shown.past[2].weight]
 
 
+def test_past_runs_without_a_hyperparameter_in_common_are_left_out_as_a_memory_leaves_them_out() -> None:
+    strange = [Run(f"strange {number}", [{"z": z / 5} for z in range(5)], range(5)) for number in range(7)]
+    message = r"left out as past runs, no hyperparameter in common: 'strange 0', .* 'strange 4', \.\.\.$"
+    with pytest.warns(RecollectWarning, match=message) as caught:
+        optimizer = Optimizer(FLAT, [PAST[0], *strange], candidates=GRID)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert [entry.used for entry in optimizer.past] == [True] + [False] * 7
+    assert drive(optimizer, 6) == drive(Optimizer(FLAT, [PAST[0]], candidates=GRID), 6)
+    one_in_common = Run("kin", [{"a": a / 5, "z": 1.0} for a in range(5)], range(5))
+    assert Optimizer(FLAT, [one_in_common]).past[0].used
+
+
+@pytest.mark.parametrize("method", ["rgpe-taf", "rgpe-mogp", "tstr-ei", "wac", "kl", "mtgp", "smfo", "gp-box"])
+def test_with_nothing_but_foreign_past_runs_a_method_does_what_it_does_without_any(method: str) -> None:
+    with pytest.warns(RecollectWarning, match="no hyperparameter in common: 'strange'"):
+        optimizer = Optimizer(FLAT, [Run("strange", [{"z": z / 5} for z in range(5)], range(5))], method, horizon=12)
+    alone = Optimizer(FLAT, (), method, horizon=12)
+    assert drive(optimizer, 5) == drive(alone, 5)
+    assert optimizer.explain().reason == alone.explain().reason
+
+
+@pytest.mark.parametrize("method", ["rgpe-taf", "rgpe-mogp", "rgpe-nei", "tstr-taf", "wac", "mtgp", "smfo", "gp-box"])
+def test_past_values_close_to_the_largest_number_overflow_nowhere(method: str) -> None:
+    far = [Run(f"far {k}", PAST[k].configs, [(-1) ** i * 1.7e308 for i in range(len(PAST[k]))]) for k in range(2)]
+    optimizer = Optimizer(FLAT, far, method, candidates=GRID)
+    drive(optimizer, 5)  # any warning is an error
+    assert all(entry.used for entry in optimizer.explain().past)
+
+
 def test_values_stay_with_their_configurations_when_some_of_a_run_cannot_be_used() -> None:
     configs = [{"a": 9.0, "b": 0.5}, GRID[0], GRID[7], {"a": "x", "b": 0.5}, GRID[20], GRID[30]]
     optimizer = Optimizer(FLAT, [Run("mixed", configs, [9.0, 1.0, None, 8.0, 3.0, 2.0])], "rgpe-taf")
@@ -284,7 +314,7 @@ def test_past_runs_that_order_results_no_better_than_a_coin_lead_to_exploration(
             config = optimizer.ask()
             reasons[kind].append(optimizer.explain().reason)
             optimizer.tell(config, wave(config))
-    explored = {kind: ["no better than a coin" in reason for reason in given] for kind, given in reasons.items()}
+    explored = {kind: ["clearly better than a coin" in reason for reason in given] for kind, given in reasons.items()}
     assert not any(explored["true"])
     begun = explored["negated"].index(True)
     assert 5 <= begun <= 6

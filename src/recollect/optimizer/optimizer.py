@@ -83,6 +83,7 @@ class Optimizer:
         self._belief: Belief | None = None
         self._stale = True
         self._last: Suggestion | None = None
+        self._weighed, self._suggested = np.zeros(1), 0  # sum of weights (k + 1,) over so many suggestions by models
         if run is not None:
             self._resume(run)
 
@@ -172,7 +173,8 @@ class Optimizer:
 
     def explain(self) -> Explanation:
         """Say what every past run contributes and what drove the last suggestion."""
-        return explain(self._method, self._run, self._past, belief=self._belief, last=self._last)
+        mean = self._weighed / self._suggested if self._suggested else None
+        return explain(self._method, self._run, self._past, belief=self._belief, last=self._last, mean_weights=mean)
 
     def _ask_one(self) -> Config:
         if self._arena.rows is not None and not self._open.any():
@@ -199,6 +201,7 @@ class Optimizer:
             return suggest_at_random(choice, "drawn at random: no trial has succeeded yet", rng)
         try:
             belief = self._believe()
+            self._weighed, self._suggested = self._weighed + belief.weights.values, self._suggested + 1
             if belief.misled and (spread := self._spread_out(index)) is not None:
                 return spread
             ensemble = belief.ensemble(self._waiting())
@@ -228,7 +231,7 @@ class Optimizer:
         if self._spare is None:
             rng = self._stream(DESIGN, 1)
             self._spare = draw_design(self._method, self._space, self._candidates(), size=missing, rng=rng)
-        return self._first_free(self._spare, "past runs order the results no better than a coin: exploring")
+        return self._first_free(self._spare, "past runs do not order the results clearly better than a coin: exploring")
 
     def _first_free(self, rows: FloatArray, reason: str) -> Suggestion | None:
         points = rows if self._arena.rows is not None else (settle(self._space, x) for x in rows)

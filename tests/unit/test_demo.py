@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -93,8 +94,11 @@ def test_repetitions_stand_in_the_order_of_their_seeds_whichever_ends_first(monk
 
     monkeypatch.setattr(demo, "repetition", repetition)
     monkeypatch.setattr(demo, "cores", lambda: 4)
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(demo, "bars", lambda *_: nullcontext(lambda _what, done, total: told.append((done, total))))
     with joblib.parallel_config(backend="threading"):
         found = demo.compare(Run("first", [{"x": 1.0}, {"x": 2.0}], [5.5, 5.0]), seed=5)
+    assert told == [(done, 12) for done in range(1, 13)]  # the first was made before
     assert found[demo.OURS].tolist() == [[5.5, 5.0], [6.0, 6.0], [7.0, 7.0], [8.0, 8.0]]
     for rival in (demo.PLAIN, demo.RANDOM):
         assert found[rival][:, 0].tolist() == [5.0, 6.0, 7.0, 8.0]
@@ -115,34 +119,38 @@ def test_a_repetition_with_past_runs_draws_them_by_its_own_seed(monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    ("ours", "said"),
+    ("ours", "plain", "at_random"),
     [
-        ([[0.1, 0.1], [0.1, 0.1]], "past runs helped after 1 and 2 trials (to"),
-        ([[0.1, 0.35], [0.1, 0.35]], "past runs helped after 1 trials; did harm after 2 trials (to"),
-        ([[0.5, 0.35], [0.5, 0.35]], "past runs did harm after 1 and 2 trials (to"),
+        ([[0.1, 0.1], [0.1, 0.1]], "better after 1 and 2 trials", "better after 1 and 2 trials"),
+        ([[0.1, 0.35], [0.1, 0.35]], "better after 1 and 2 trials", "better after 1 trials, worse after 2 trials"),
+        ([[0.5, 0.45], [0.5, 0.45]], "worse after 1 and 2 trials", "better after 1 trials, worse after 2 trials"),
         (
             [[0.4, 0.3], [0.4, 0.3]],
-            "past runs made no difference that 2 repetitions show after 1 and 2 trials (to",
+            "better after 2 trials, no clear difference after 1 trials",
+            "better after 1 trials, no clear difference after 2 trials",
         ),
         (
             [[0.1, 0.1], [0.6, 0.1]],
-            "past runs helped after 2 trials; made no difference that 2 repetitions show after 1 trials",
+            "better after 2 trials, no clear difference after 1 trials",
+            "better after 2 trials, no clear difference after 1 trials",
         ),
     ],
 )
-def test_the_verdict_follows_from_the_numbers(ours: list[list[float]], said: str) -> None:
-    found = curves([0.0, 0.0], [0.4, 0.4], [0.6, 0.3])  # the better of the others: plain after 1, random after 2
+def test_the_verdict_compares_with_each_of_the_others(ours: list[list[float]], plain: str, at_random: str) -> None:
+    found = curves([0.0, 0.0], [0.4, 0.4], [0.6, 0.3])
     found[demo.OURS] = np.array(ours)
-    assert said in demo.verdict(found, POINTS)
+    first, second, _ = demo.verdict(found, POINTS).splitlines()
+    assert first == f"Past runs against plain Bayesian optimization: {plain}."
+    assert second == f"Past runs against random search: {at_random}."
 
 
 def test_the_verdict_asks_for_two_standard_errors_of_the_paired_gain() -> None:
     gain = np.array([0.02, 0.05, 0.01, 0.04])  # mean 0.03, two standard errors 0.01826
     spread = np.array([0.3, 0.5, 0.4, 0.6])  # of the repetitions themselves, far more than that
     found = {demo.OURS: spread[:, None], demo.PLAIN: (spread + gain)[:, None], demo.RANDOM: np.ones((4, 1))}
-    assert "helped after 1 trials" in demo.verdict(found, (1,))
+    assert "plain Bayesian optimization: better after 1 trials" in demo.verdict(found, (1,))
     found[demo.PLAIN] = (spread + gain - 0.015)[:, None]
-    assert "made no difference that 4 repetitions show" in demo.verdict(found, (1,))
+    assert "plain Bayesian optimization: no clear difference after 1 trials" in demo.verdict(found, (1,))
 
 
 def test_the_table_has_means_and_counts_of_strict_wins() -> None:

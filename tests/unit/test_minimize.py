@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from recollect import FAILED, FailedTrialWarning, InputError, InputTypeError, Optimizer, Run
+from recollect import FAILED, FailedTrialWarning, InputError, InputTypeError, Optimizer, RecollectWarning, Run
 from recollect.errors import SpaceError, StorageError
 from recollect.history.importers import read_runs
 from recollect.history.memory import Memory
@@ -156,6 +156,30 @@ def test_an_objective_that_raises_fails_its_trial_and_the_run_goes_on(tmp_path: 
     assert sorted(config["n"] for config in result.run.configs) == list(range(1, 10))
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_warning_of_a_failed_trial_points_to_the_call(workers: int) -> None:
+    with pytest.warns(FailedTrialWarning, match="trial 0 failed") as caught:
+        result = minimize(lambda _config: math.nan, SPACE, trials=1, workers=workers, progress=False)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert str(result).splitlines()[0].endswith(": 1 trial, 1 failed; the one trial is made")
+
+
+def test_a_task_that_has_more_trials_than_asked_for_says_so(tmp_path: Path) -> None:
+    given = {"memory": tmp_path / "memory.db", "task": "t"}
+    quietly(bowl, SPACE, trials=4, **given)
+    result = quietly(bowl, SPACE, trials=2, **given)
+    assert str(result).splitlines()[0] == "t: 4 trials, 0 failed; the task has more trials than the 2 asked for"
+    assert quietly(bowl, SPACE, trials=4, **given).stopped == "all 4 trials are made"
+
+
+def test_past_runs_of_another_space_are_left_out_as_from_a_memory() -> None:
+    strange = Run("strange", [{"z": float(z)} for z in range(4)], range(4))
+    with pytest.warns(RecollectWarning, match="left out as past runs, no hyperparameter in common: 'strange'"):
+        result = quietly(bowl, SPACE, trials=3, past=[strange])
+    assert result.past == ()
+    assert result.run.configs == quietly(bowl, SPACE, trials=3).run.configs
+
+
 def test_nothing_succeeds_is_a_result_too() -> None:
     with pytest.warns(FailedTrialWarning):
         result = quietly(lambda _c: math.nan, trials=12, method="gp")
@@ -225,6 +249,8 @@ def test_a_task_of_the_same_name_in_another_space_is_refused(tmp_path: Path) -> 
         ({"direction": "up"}, InputError, "direction"),
         ({"method": "nonsense"}, InputError, "nonsense"),
         ({"space": {}}, SpaceError, "the search space is empty"),
+        ({"space": None}, InputTypeError, "expected a dict, a ConfigurationSpace or a Space, got None"),
+        ({"space": {"x": (0, 10**400)}}, SpaceError, "'x': integers must lie within"),
         ({"task": ""}, InputError, "task"),
     ],
 )

@@ -268,6 +268,12 @@ def test_a_resumed_run_repeats_nothing_and_follows_the_same_design() -> None:
     assert len(keys(asked + more)) == 18
 
 
+@pytest.mark.parametrize("wrong", ["a", 3, [Run("t")], {}])
+def test_what_is_no_run_cannot_be_resumed(wrong: Any) -> None:
+    with pytest.raises(InputTypeError, match=r"run must be a recollect\.Run, got (str|int|list|dict)"):
+        Optimizer(FLAT, run=wrong)
+
+
 def test_a_run_of_the_other_direction_cannot_be_resumed() -> None:
     with pytest.raises(InputError, match="is to minimize, this optimizer is to maximize"):
         Optimizer(FLAT, run=Run("t", [{"a": 0.5, "b": 0.0}], [1.0]), direction="maximize")

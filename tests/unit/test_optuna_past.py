@@ -83,7 +83,7 @@ def test_a_storage_that_is_no_database_gives_the_same(tmp_path: Path) -> None:
     assert same(from_file, expected)
 
 
-def test_a_memory_of_recollect_is_a_past_by_its_file_or_by_its_runs(tmp_path: Path) -> None:
+def test_a_memory_of_recollect_is_a_past_itself_or_by_its_file_or_by_its_runs(tmp_path: Path) -> None:
     memory = Memory(tmp_path / "memory.db")
     space = {"lr": (1e-4, 1.0, "log"), "loss": ["hinge", "log"]}
     configs = [{"lr": 0.1, "loss": "log"}, {"lr": 0.01, "loss": "hinge"}]
@@ -91,6 +91,10 @@ def test_a_memory_of_recollect_is_a_past_by_its_file_or_by_its_runs(tmp_path: Pa
     (by_file,), (by_run,) = read_past(tmp_path / "memory.db"), read_past(memory.runs("svm"))
     assert by_file.known == by_run.known
     assert by_file.known["lr"] == FloatDistribution(1e-4, 1.0, log=True)
+    for given in (memory, [memory]):
+        (itself,) = read_past(given)
+        assert same(itself, by_file)
+        assert not itself.listed
     assert by_file.run.configs == by_run.run.configs == configs
     assert by_file.run.values == by_run.run.values == [0.5, 0.25]
 

@@ -403,10 +403,22 @@ def test_what_a_storage_holds_besides_is_left_out_with_a_warning(tmp_path: Path)
     assert [entry.task for entry in sampler.explain(study).past] == ["old"]
 
 
-def test_a_study_that_was_named_must_have_the_same_direction(past: list[optuna.Study]) -> None:
-    study = optuna.create_study(sampler=TransferSampler(past=past), direction="maximize")
-    with pytest.raises(InputError, match="is to minimize, but this optimizer is to maximize"):
-        study.ask().suggest_float("lr", 1e-4, 1.0, log=True)
+@pytest.mark.parametrize("kind", ["studies", "run"])
+def test_a_past_that_was_named_must_have_the_same_direction_which_shows_before_anything_is_evaluated(
+    past: list[optuna.Study], kind: str
+) -> None:
+    named = past if kind == "studies" else Run("down", [{"lr": 0.1}, {"lr": 0.2}], [1.0, 2.0])
+    study = optuna.create_study(sampler=TransferSampler(past=named), direction="maximize", study_name="up")
+    evaluated = []
+
+    def objective(trial: optuna.Trial) -> float:
+        evaluated.append(trial.number)
+        return trial.suggest_float("lr", 1e-4, 1.0, log=True)
+
+    with pytest.raises(InputError, match=r"past: '.*' is to minimize, but study 'up' is to maximize"):
+        study.optimize(objective, n_trials=2, catch=(ValueError,))
+    assert not evaluated
+    assert [trial.state for trial in study.trials] == [optuna.trial.TrialState.FAIL]
 
 
 def test_wrong_arguments_are_refused_when_the_sampler_is_made(tmp_path: Path) -> None:

@@ -48,8 +48,8 @@ Curves = Mapping[str, FloatArray]
 INTRODUCTION = """\
 [bold]A support vector machine, tuned on data that it has not seen[/bold]
 
-Past   {past} runs of this learner, each {each} trials on another data set: real
-       trainings that come with recollect, put into a memory.
+Past   {past} runs of this learner, each {each} trials on another data set, drawn at
+       random from tables of real trainings that come with recollect.
 New    scikit-learn's diabetes data, not among them: which of 442 patients get
        worse faster than the median? To be made small: 1 - AUC on held-out
        patients, mean of {hold_outs} hold-outs.
@@ -85,7 +85,7 @@ def run_demo(trials: int, seed: int) -> None:
     console.print()
     console.print(helpers(result, notes))
     console.print(worst_case(len(past), trials))
-    console.print(f"\n[bold]Best configuration[/bold]  1 - AUC {result.best_value:.4f}")
+    console.print(f"\n[bold]Best configuration of repetition 1 with past runs[/bold]  1 - AUC {result.best_value:.4f}")
     console.print(f"  {written(result.best_config or {})}\n")
     console.print(NEXT)
 
@@ -149,13 +149,14 @@ def _tune(method: str, seed: int, *, trials: int, progress: bool = False, **past
 def compare(first: Run, *, seed: int) -> Curves:
     """Return the curves of each method; the first repetition with past runs has been made."""
     jobs = [(method, seed + number) for number in range(REPETITIONS) for method in NAMES]
+    total = len(jobs)
     jobs.remove((OURS, seed))
     curves = defaultdict(list, {OURS: [np.minimum.accumulate(first.y)]})
     with bars("count", "elapsed") as tell:
-        tell("comparing", 0, len(jobs))
-        for done, (method, curve) in enumerate(_repeated(jobs, len(first)), start=1):
+        tell("comparing", 1, total)
+        for done, (method, curve) in enumerate(_repeated(jobs, len(first)), start=2):
             curves[method].append(curve)
-            tell("comparing", done, len(jobs))
+            tell("comparing", done, total)
     return {method: np.array(curves[method]) for method in NAMES}
 
 
@@ -191,24 +192,23 @@ def comparison(curves: Curves, points: Sequence[int]) -> Table:
 
 
 def verdict(curves: Curves, points: Sequence[int]) -> str:
-    """Say where past runs were ahead of the better of the others, or behind, by more than two standard errors."""
-    helped: list[int] = []
-    harmed: list[int] = []
-    unclear: list[int] = []
-    for point in points:
-        errors = {method: found[:, point - 1] for method, found in curves.items()}
-        rival = min((PLAIN, RANDOM), key=lambda method: errors[method].mean())
-        gain = errors[rival] - errors[OURS]
-        doubt = 2.0 * gain.std(ddof=1) / np.sqrt(gain.size)
-        (helped if gain.mean() > doubt else harmed if gain.mean() < -doubt else unclear).append(point)
-    count = len(curves[OURS])
-    said = [f"helped after {listed(helped)} trials"] if helped else []
-    said += [f"did harm after {listed(harmed)} trials"] if harmed else []
-    said += [f"made no difference that {count} repetitions show after {listed(unclear)} trials"] if unclear else []
-    return (
-        f"Each repetition has its own seed and draws its own past trials. On these data past runs {'; '.join(said)} "
-        "(to the better of the other two, by two standard errors)."
+    """Say of each of the others where past runs were better, or worse, by more than two standard errors."""
+    lines = [f"Past runs against {NAMES[rival]}: {_against(curves, rival, points)}." for rival in (PLAIN, RANDOM)]
+    lines.append(
+        "A difference is clear if its mean is more than two standard errors. Each repetition has its own seed and "
+        "draws its own past trials."
     )
+    return "\n".join(lines)
+
+
+def _against(curves: Curves, rival: str, points: Sequence[int]) -> str:
+    found: dict[str, list[int]] = {"better": [], "worse": [], "no clear difference": []}
+    for point in points:
+        gain = curves[rival][:, point - 1] - curves[OURS][:, point - 1]
+        doubt = 2.0 * gain.std(ddof=1) / np.sqrt(gain.size)
+        word = "better" if gain.mean() > doubt else "worse" if gain.mean() < -doubt else "no clear difference"
+        found[word].append(point)
+    return ", ".join(f"{word} after {listed(where)} trials" for word, where in found.items() if where)
 
 
 def notes_of(memory: Memory) -> list[dict[str, Any]]:
@@ -229,7 +229,7 @@ def helpers(result: Result, notes: Sequence[Mapping[str, Any]]) -> Table:
     mean = {entry.task: float(np.mean([note["past"].get(entry.task, 0.0) for note in notes])) for entry in past}
     own = float(np.mean([note["target"] for note in notes]))
     told = len(result.run.succeeded) - 1  # when the last suggestion was made
-    table = Table(title="Which past runs had most weight, mean over the trials", title_justify="left")
+    table = Table(title="Which past runs had most weight in repetition 1, mean over its trials", title_justify="left")
     table.add_column("past run")
     table.add_column("weight", justify="right")
     table.add_column("pairs of new results in right order", justify="right")

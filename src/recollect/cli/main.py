@@ -48,7 +48,11 @@ def demo(
     trials: Annotated[int, typer.Option(min=12, max=200, help="Trials of each method.")] = 30,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random streams.")] = 0,
 ) -> None:
-    """Tune a classifier on bundled datasets and show what past runs bring on a new one."""
+    """Tune a classifier with past runs and without, and compare.
+
+    It is tuned on scikit-learn's diabetes data. The past runs are drawn at random from tables of errors on 35 other
+    data sets, which come with recollect.
+    """
     from recollect.cli.demo import run_demo
 
     run_demo(trials, seed)

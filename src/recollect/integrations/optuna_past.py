@@ -1,4 +1,4 @@
-"""What a user gives as the past of an Optuna study: studies, storages, storage URLs and runs, read into one form.
+"""What a user gives as the past of an Optuna study: studies, storages, URLs, memories and runs, read into one form.
 
 Everything is read once, when the sampler is made; SQL databases in a few queries. A study that is tuned now is never
 its own past, although it may live in a storage that was given: a study is known again by its name and by the moment at
@@ -20,8 +20,8 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from recollect.errors import InputTypeError, RecollectWarning, SpaceError, StorageError
-from recollect.history.memory import counted
+from recollect.errors import InputError, InputTypeError, RecollectWarning, SpaceError, StorageError
+from recollect.history.memory import Memory, counted
 from recollect.history.optuna_runs import direction_of, distributions, finished
 from recollect.history.reading import Record as StoredTrial
 from recollect.history.reading import StudyRow, read_finished, read_studies
@@ -54,10 +54,10 @@ class PastStudy:
 
 def read_past(past: Any) -> tuple[PastStudy, ...]:
     """Read all that was given; a single thing need not be in a list."""
-    if isinstance(past, Run | Study | BaseStorage | str | PathLike):
+    if isinstance(past, Run | Study | Memory | BaseStorage | str | PathLike):
         past = [past]
     if not isinstance(past, Iterable):
-        raise InputTypeError(f"past: expected studies, storages, storage URLs or runs, got {_typed(past)}")
+        raise InputTypeError(f"past: expected studies, storages, storage URLs, memories or runs, got {_typed(past)}")
     return tuple(entry for number, given in enumerate(past) for entry in _read(given, number))
 
 
@@ -70,6 +70,16 @@ def shared_distributions(past: Sequence[PastStudy]) -> dict[str, BaseDistributio
             own = entry.known.get(name)
             agreed[name] = own if name not in agreed or agreed[name] == own else None
     return {name: distribution for name, distribution in agreed.items() if distribution is not None}
+
+
+def refuse_opposite(past: Sequence[PastStudy], study: str, direction: Direction) -> None:
+    """Refuse what the user named himself if it is of another direction than the study that is tuned."""
+    for entry in past:
+        if entry.listed and entry.run.succeeded and entry.run.direction != direction:
+            raise InputError(
+                f"past: {entry.run.task!r} is to {entry.run.direction}, but study {study!r} is to {direction}; "
+                f"give it as recollect.Run(..., direction={direction!r}) if its values are meant so"
+            )
 
 
 def eligible(past: Sequence[PastStudy], *, own: Identity, direction: Direction) -> list[PastStudy]:
@@ -103,14 +113,16 @@ def _read(given: Any, number: int) -> Iterator[PastStudy]:
         yield _from_run(given)
     elif isinstance(given, Study):
         yield _from_study(given)
+    elif isinstance(given, Memory):
+        yield from _from_store(given.store)
     elif isinstance(given, BaseStorage | str | PathLike):
         if not isinstance(given, BaseStorage):
             _refuse_missing(str(given))
         yield from _from_store(open_store(given))
     else:
         raise InputTypeError(
-            f"past[{number}]: expected an optuna.Study, an Optuna storage, a storage URL or a recollect.Run, "
-            f"got {_typed(given)}"
+            f"past[{number}]: expected an optuna.Study, an Optuna storage, a storage URL, a recollect.Memory or a "
+            f"recollect.Run, got {_typed(given)}"
         )
 
 

@@ -48,10 +48,11 @@ class TransferSampler(BaseSampler):
     ) -> None:
         """Read the past.
 
-        ``past``: Optuna studies, storages, storage URLs and `recollect.Run`, one or a list of them mixed. ``horizon``:
-        the number of trials planned in all. ``method``: a name of the catalog. ``space``: what the objective will ask
-        for, where past studies do not show it or disagree; a ConfigurationSpace, a dict as `Optimizer` takes it, or a
-        dict of Optuna distributions. ``independent_sampler`` draws what cannot be planned, at random unless given.
+        ``past``: Optuna studies, storages, storage URLs, `recollect.Memory` and `recollect.Run`, one or a list of them
+        mixed. ``horizon``: the number of trials planned in all. ``method``: a name of the catalog. ``space``: what the
+        objective will ask for, where past studies do not show it or disagree; a ConfigurationSpace, a dict as
+        `Optimizer` takes it, or a dict of Optuna distributions. ``independent_sampler`` draws what cannot be planned,
+        at random unless given.
         """
         self._past = read_past(past)
         self._horizon = as_count("horizon", horizon, least=1)
@@ -85,7 +86,13 @@ class TransferSampler(BaseSampler):
             return self._independent.sample_independent(study, trial, param_name, param_distribution)
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Pass it on."""
+        """Refuse a study that cannot be tuned with this past: an error in here ends `optimize`, whatever it catches."""
+        try:
+            with self._lock:
+                self._view(study)
+        except InputError:
+            study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
+            raise
         self._independent.before_trial(study, trial)
 
     def after_trial(self, study: Study, trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> None:

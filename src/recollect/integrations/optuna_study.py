@@ -22,7 +22,7 @@ from recollect.errors import ConfigError, RecollectWarning
 from recollect.history.optuna_runs import direction_of, fit_value
 from recollect.history.run import Config
 from recollect.integrations.optuna_desk import Desk, Wishes, publish
-from recollect.integrations.optuna_past import PastStudy, eligible, identity_of, sharing
+from recollect.integrations.optuna_past import PastStudy, eligible, identity_of, refuse_opposite, sharing
 from recollect.integrations.optuna_space import Scheme, Stated, infer_scheme, narrow_scheme
 from recollect.space.space import Space
 
@@ -31,10 +31,11 @@ class StudyView:
     """One study as the sampler sees it."""
 
     def __init__(self, study: Study, past: Sequence[PastStudy], stated: Stated | None) -> None:
-        """Begin with nothing read."""
+        """Begin with nothing read; a past that was named and is of another direction is refused."""
         self._storage = weakref.ref(study._storage)
         self._name = study.study_name
         self._direction = direction_of(study)
+        refuse_opposite(past, self._name, self._direction)
         self._stated = stated
         self._past = past
         self._begin()

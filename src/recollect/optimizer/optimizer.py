@@ -1,8 +1,7 @@
 """`Optimizer`: asks for configurations, is told values. The one stateful class in the numerical path.
 
-State is the run so far, what is pending, and what is believed: the past runs' models, the target's last model with the
-hyperparameters it started from, the weights. Every suggestion draws from its own random stream, numbered by how many
-trials were told or are pending, so the same seed and the same history give the same suggestions.
+State is the run so far, what is pending, and what is believed: models and weights. Every suggestion draws from its own
+random stream, numbered by how many trials were told or are pending: same seed and same history, same suggestions.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from recollect.optimizer.design import design_size, draw_design, learned_design
 from recollect.optimizer.explain import Explanation, explain
 from recollect.optimizer.frame import Frame, make_frame
 from recollect.optimizer.method import WITHOUT_PAST, Method
-from recollect.optimizer.past import PastRun, check_usable, gather
+from recollect.optimizer.past import PastRun, check_resumable, check_usable, gather
 from recollect.optimizer.suggest import Choice, Suggestion, first_free, settle, suggest_at_random, suggest_by_model
 from recollect.space.identity import row_key
 from recollect.space.space import Space, SpaceLike, compile_space
@@ -59,10 +58,9 @@ class Optimizer:
     ) -> None:
         """Prepare to tune over ``space``.
 
-        ``past`` are finished runs on other tasks; without them every method is plain Bayesian optimization, and methods
-        that do not transfer (``gp``, ``random``) never look at them. ``horizon`` is the number of trials planned in
-        all: the influence of past runs fades until then. ``candidates`` limits suggestions to a finite list. ``run``
-        continues an earlier run of this task. ``seed=None`` takes fresh entropy.
+        ``past`` are finished runs on other tasks; without them a method with a model is plain Bayesian optimization,
+        one without is random search. ``horizon`` trials are planned in all: until then the influence of past runs
+        fades. ``candidates`` limits suggestions to a list. ``run`` is continued. ``seed=None`` takes fresh entropy.
         """
         given = compile_space(space)
         self._method = method_named(method)
@@ -292,8 +290,7 @@ class Optimizer:
             self._open[self._arena.where[key]] = False
 
     def _resume(self, run: Run) -> None:
-        if run.direction != self._run.direction:
-            raise InputError(f"the run to resume is to {run.direction}, this optimizer is to {self._run.direction}")
+        check_resumable(run, self._run.direction)
         self._run = Run(run.task, space=self._arena.given, direction=run.direction)
         self._arena.given.encode(run.configs)  # all are checked before any is taken
         for trial in run.trials:

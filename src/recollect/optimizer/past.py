@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,18 +28,28 @@ from recollect.transfer.weighting import DivergenceWeighting
 LEAST = 2
 """A past run with fewer usable observations has no ranking to teach."""
 
+LARGEST = 2.0**960
+"""Past values beyond this are divided by 2^64, so that sums and differences of predictions stay finite."""
+
+SHOWN = 5
+"""How many of the runs that are left out a warning names."""
+
 WORTH_A_BAR = 8
 """Fewer fits than this are over before a progress bar helps."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PastRun:
-    """One past run as the optimizer sees it; ``data`` is None when it was left out."""
+    """One past run as the optimizer sees it; ``data`` is None when it was left out.
+
+    foreign: it has trials, but no hyperparameter in common with the new space; aligned, it would be all defaults.
+    """
 
     task: str
     trials: int
     alignment: Alignment
     data: SourceData | None
+    foreign: bool
 
     @property
     def used(self) -> bool:
@@ -48,7 +58,7 @@ class PastRun:
 
 
 def gather(runs: Iterable[Run], space: Space, direction: str, method: Method) -> tuple[PastRun, ...]:
-    """Align all runs; one that has fewer than two usable observations is left out with a warning."""
+    """Align all runs; left out with a warning are those with no hyperparameter of the space or no two observations."""
     if not isinstance(runs, Iterable):
         raise InputTypeError(f"past must be a list of recollect.Run, got {type(runs).__name__}")
     given = list(runs)
@@ -61,20 +71,38 @@ def gather(runs: Iterable[Run], space: Space, direction: str, method: Method) ->
                 f"give Run(..., direction={direction!r}) if its values are meant so"
             )
     alignments = align_all(space, [[trial.config for trial in run.succeeded] for run in given])
-    gathered = [_one(run, alignment, method) for run, alignment in zip(given, alignments, strict=True)]
-    for entry in gathered:
-        if not entry.used:
+    pairs = zip(given, alignments, strict=True)
+    gathered = tuple(_one(run, alignment, space=space, method=method) for run, alignment in pairs)
+    _warn_of([entry for entry in gathered if not entry.used])
+    return gathered
+
+
+def _one(run: Run, alignment: Alignment, *, space: Space, method: Method) -> PastRun:
+    known = set(space.names)
+    foreign = bool(run.trials) and not any(known & config.keys() for config in run.configs)
+    return PastRun(run.task, len(run), alignment, None if foreign else _data(run, alignment, method), foreign)
+
+
+def _warn_of(left_out: Sequence[PastRun]) -> None:
+    foreign = [repr(entry.task) for entry in left_out if entry.foreign]
+    if foreign:
+        shown = ", ".join(foreign[:SHOWN]) + (", ..." if len(foreign) > SHOWN else "")
+        message = f"left out as past runs, no hyperparameter in common: {shown}"
+        warnings.warn(message, RecollectWarning, stacklevel=4)
+    for entry in left_out:
+        if not entry.foreign:
             usable = len(entry.alignment.kept)
             message = f"past run {entry.task!r} is left out: {usable} of its {entry.trials} trials can be used"
-            warnings.warn(f"{message}, {LEAST} are needed. {entry.alignment}".rstrip(), RecollectWarning, stacklevel=3)
-    return tuple(gathered)
+            warnings.warn(f"{message}, {LEAST} are needed. {entry.alignment}".rstrip(), RecollectWarning, stacklevel=4)
 
 
-def _one(run: Run, alignment: Alignment, method: Method) -> PastRun:
+def _data(run: Run, alignment: Alignment, method: Method) -> SourceData | None:
     y = run.y[alignment.kept]
     if len(y) < LEAST:
-        return PastRun(run.task, len(run), alignment, None)
-    return PastRun(run.task, len(run), alignment, SourceData(run.task, alignment.X, transform(y, method.scaling)))
+        return None
+    if np.abs(y).max() > LARGEST:
+        y = np.ldexp(y, -64)
+    return SourceData(run.task, alignment.X, transform(y, method.scaling))
 
 
 def fit_past(past: tuple[PastRun, ...], space: Space, method: Method) -> Sources | None:
@@ -101,6 +129,14 @@ def check_usable(method: Method, space: Space, past: tuple[PastRun, ...]) -> Non
         # A constant has a column of its own, but nothing varies along it.
         varying = space.categorical & space.varying
         refuse_unless_continuous(varying, space.names, conditional=space.conditional)
+
+
+def check_resumable(run: Run, direction: str) -> None:
+    """Refuse to continue what is no run, or a run of the other direction."""
+    if not isinstance(run, Run):
+        raise InputTypeError(f"run must be a recollect.Run, got {type(run).__name__}")
+    if run.direction != direction:
+        raise InputError(f"the run to resume is to {run.direction}, this optimizer is to {direction}")
 
 
 class _Bar:

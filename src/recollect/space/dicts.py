@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.errors import SpaceError
 from recollect.space.columns import EDGE_RELATIVE
+from recollect.space.hyperparameters import check_integers
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -82,25 +83,30 @@ def _range(name: str, spec: tuple[Any, ...]) -> Hyperparameter[Any, Any]:
     if len(spec) not in (2, 3) or (len(spec) == 3 and spec[2] != "log"):
         raise SpaceError(f'{name!r}: a range is (lo, hi) or (lo, hi, "log"), got {spec!r}; choices go in a list')
     for bound in spec[:2]:
-        if not isinstance(bound, numbers.Real) or isinstance(bound, bool) or not math.isfinite(bound):
-            raise SpaceError(f"{name!r}: expected finite numbers as bounds, got {spec!r}; choices go in a list")
+        if not isinstance(bound, numbers.Real) or isinstance(bound, bool) or not _finite(bound):
+            raise SpaceError(f"{name!r}: expected finite numbers as bounds, got {bound!r}; choices go in a list")
     log, whole = len(spec) == 3, all(isinstance(bound, numbers.Integral) for bound in spec[:2])
+    if not whole and max(map(abs, spec[:2])) > LARGEST_BOUND:
+        raise SpaceError(f"{name!r}: bounds must lie within +-{LARGEST_BOUND}, got {spec[0]!r} and {spec[1]!r}")
     lower, upper = (int(bound) if whole else float(bound) for bound in spec[:2])
     if lower > upper:
-        raise SpaceError(f"{name!r}: expected lo <= hi, got {spec!r}")
+        raise SpaceError(f"{name!r}: expected the lower bound before the upper, got {spec[0]!r} and {spec[1]!r}")
     if log and lower <= 0:
-        raise SpaceError(f"{name!r}: a log scale needs lo > 0, got {spec!r}")
+        raise SpaceError(f"{name!r}: a log scale needs a lower bound above 0, got {spec[0]!r}")
     if lower == upper:
         return Constant(name, lower)
     if whole:
+        check_integers(name, int(lower), int(upper), log=log)
         return UniformIntegerHyperparameter(name, lower, upper, log=log)
     _check_decimals(name, lower, upper)
     return UniformFloatHyperparameter(name, lower, upper, log=log)
 
 
+def _finite(number: Any) -> bool:
+    return bool(abs(number) < math.inf)  # math.isfinite cannot take integers beyond the largest float
+
+
 def _check_decimals(name: str, lower: float, upper: float) -> None:
-    if max(abs(lower), abs(upper)) > LARGEST_BOUND:
-        raise SpaceError(f"{name!r}: bounds must lie within +-{LARGEST_BOUND}, got ({lower!r}, {upper!r})")
     for bound in (lower, upper):
         kept = round(bound, DECIMALS)
         if abs(kept - bound) > EDGE_RELATIVE * abs(bound):

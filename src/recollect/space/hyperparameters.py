@@ -58,14 +58,19 @@ def _interval(hyperparameter: UniformFloatHyperparameter) -> Interval:
 
 def _integer(hyperparameter: UniformIntegerHyperparameter) -> Steps:
     name, lower, upper, log = hyperparameter.name, hyperparameter.lower, hyperparameter.upper, bool(hyperparameter.log)
+    check_integers(name, lower, upper, log=log)
+    column = Steps(name, lower, upper - lower + 1, log, math.nan)
+    return Steps(name, lower, column.size, log, _default(column, hyperparameter.default_value))
+
+
+def check_integers(name: str, lower: int, upper: int, *, log: bool) -> None:
+    """Refuse a range of integers that the encoding cannot tell apart."""
     limit = LARGEST_LOG_INTEGER if log else LARGEST_INTEGER
     if max(abs(lower), abs(upper)) > limit:
         raise SpaceError(
             f"hyperparameter {name!r}: integers {'on a log scale ' if log else ''}must lie within +-{limit} to be told "
             f"apart exactly, got [{lower}, {upper}]; use a float hyperparameter and round it"
         )
-    column = Steps(name, lower, upper - lower + 1, log, math.nan)
-    return Steps(name, lower, column.size, log, _default(column, hyperparameter.default_value))
 
 
 def _ordinal(name: str, sequence: tuple[Any, ...], default: Any) -> Column:

@@ -21,7 +21,7 @@ from recollect.history.studies import SETTINGS_KEY, begin
 from recollect.optimizer.catalog import method as named
 from recollect.optimizer.method import Method
 from recollect.optimizer.optimizer import Optimizer
-from recollect.space.space import SpaceLike
+from recollect.space.space import SpaceLike, compile_space
 from recollect.transfer.weights import as_count
 from recollect.tuning.board import Board
 from recollect.tuning.children import Children
@@ -96,7 +96,7 @@ def tune_with(evaluator: Evaluator, space: SpaceLike, settings: Settings) -> Res
     """Do what `minimize` does with an evaluator of any kind; it is closed in the end."""
     limits = _limits(settings)
     task = _unnamed() if settings.task is None else settings.task
-    empty = Run(task, space=space, direction=settings.direction)
+    empty = Run(task, space=compile_space(space), direction=settings.direction)
     assert empty.space is not None
     memory = _memory(settings.memory)
     store, told = memory.store, _told(settings)
@@ -106,7 +106,9 @@ def tune_with(evaluator: Evaluator, space: SpaceLike, settings: Settings) -> Res
             store.optuna.set_study_user_attr(entry.id, SETTINGS_KEY, told)
         past = (*settings.past, *memory.past(empty.space, settings.problem, exclude=task, direction=empty.direction))
         board = Board(store, entry, empty.space, grace=GRACE)
-        session = Session(board, _optimizer(past, empty, settings), evaluator, limits)
+        optimizer = _optimizer(past, empty, settings)
+        past = tuple(run for run, found in zip(past, optimizer.past, strict=True) if found.used)
+        session = Session(board, optimizer, evaluator, limits)
         with bar(task, limits.trials, show=settings.progress) as tell:
             _work(session, evaluator, tell, board=board, empty=empty)
     finally:

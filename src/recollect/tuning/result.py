@@ -48,8 +48,8 @@ class Result:
 
     def __str__(self) -> str:
         """Say in two lines how it went."""
-        failed = len(self.run) - len(self.run.succeeded)
-        head = f"{self.run.task}: {len(self.run)} trials, {failed} failed; {self.stopped}"
+        count, failed = len(self.run), len(self.run) - len(self.run.succeeded)
+        head = f"{self.run.task}: {count} trial{'' if count == 1 else 's'}, {failed} failed; {self.stopped}"
         if self.run.best is None:
             return f"{head}\nno trial succeeded"
         return f"{head}\nbest {self.best_value:.6g} with {self.best_config}"

@@ -6,6 +6,7 @@ there is one way for news, and a run that is resumed knows the same as one that 
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -27,6 +28,7 @@ PATIENCE = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds to wait between attempts when the storage does not answer."""
 LOOK = 0.5
 """Seconds between two looks at the board while only others work."""
+PACKAGE = __name__.partition(".")[0]
 SHOWN = 0.005
 """Weights below this are not noted on a trial."""
 
@@ -150,7 +152,7 @@ class Session:
         assert isinstance(slip, Slip)
         if not outcome.ok:
             message = f"trial {slip.number} failed: {outcome.notes[0]}"
-            warnings.warn(message, FailedTrialWarning, stacklevel=4)
+            warnings.warn(message, FailedTrialWarning, stacklevel=_outside())
         try:
             self._patiently(lambda: self._board.finish(slip, outcome))
         except StorageError:
@@ -168,9 +170,13 @@ class Session:
         if limits.seconds is not None and time.monotonic() - self._begun >= limits.seconds:
             return f"{limits.seconds:g} s are over"
         self._complete = len(view.counted()) >= limits.trials or (self._exhausted and not view.queued)
-        if self._complete:
-            return "all configurations have been tried" if self._exhausted else f"all {limits.trials} trials are made"
-        return ""
+        if not self._complete:
+            return ""
+        if self._exhausted:
+            return "all configurations have been tried"
+        if len(view.counted()) > limits.trials:
+            return f"the task has more trials than the {limits.trials} asked for"
+        return "the one trial is made" if limits.trials == 1 else f"all {limits.trials} trials are made"
 
     def _progress(self) -> Progress:
         view = self._board.view
@@ -186,6 +192,14 @@ class Session:
                     raise
                 time.sleep(seconds)
         return action()
+
+
+def _outside() -> int:
+    """Return the stack level at which a warning of the caller points to whoever called recollect."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def influence(explanation: Explanation) -> dict[str, Any]:

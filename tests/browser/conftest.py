@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pages import Opened, new_page
+from pages import Opened, new_page, wait_until_drawn
+from servers import served
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
@@ -69,14 +70,29 @@ def browser(browser_path: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 @pytest.fixture(scope="session")
 def open_file(browser: BrowserContext) -> Callable[[Path], Opened]:
-    """Return the function that opens a file."""
+    """Return the function that opens a file and waits until all its figures are drawn."""
 
     def opened(path: Path) -> Opened:
         found = new_page(browser)
         found.page.goto(path.as_uri())
+        wait_until_drawn(found.page)
         return found
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def opened(open_file: Callable[[Path], Opened], file: Path) -> Opened:
+    """Return the page that a module's fixture ``file`` has made."""
+    return open_file(file)
+
+
+@pytest.fixture(scope="module")
+def server(file: Path) -> Iterator[str]:
+    """Serve the memory that a module's fixture ``file`` has made; yields the address."""
+    with served(file) as (url, process):
+        yield url
+        assert process.poll() is None, "it is still there"
 
 
 @pytest.fixture(scope="module")

@@ -161,13 +161,20 @@ def narrow(page: Page) -> Iterator[None]:
         page.wait_for_function(FITS, arg=False)
 
 
-def width(page: Page) -> int:
-    return int(page.evaluate("() => document.documentElement.scrollWidth"))
+def unreadable(page: Page) -> list[str]:
+    """Return what sticks out of the page, is cut off or is written over another text, wide and narrow."""
+    wrong = _unreadable(page, WIDE["width"])
+    with narrow(page):
+        return wrong + _unreadable(page, NARROW["width"])
 
 
-def overlaps(page: Page) -> list[str]:
-    """Texts of figures that are written over another one or cut off."""
-    return [wrong for plot in page.locator(".plot").all() for wrong in _overlaps(plot.evaluate(TEXTS))]
+def _unreadable(page: Page, most: int) -> list[str]:
+    wrong = [wrong for plot in page.locator(".plot").all() for wrong in _overlaps(plot.evaluate(TEXTS))]
+    wrong += [f"the cell {text!r} is cut off" for text in _cells_cut_off(page)]
+    width = page.evaluate("() => document.documentElement.scrollWidth")
+    if width > most:
+        wrong.append(f"the page is {width} pixels wide")
+    return [f"{text} at {most} pixels" for text in wrong]
 
 
 def _overlaps(found: Sequence[Sequence[Any]]) -> list[str]:
@@ -182,7 +189,7 @@ def _overlaps(found: Sequence[Sequence[Any]]) -> list[str]:
     return wrong
 
 
-def cells_cut_off(page: Page) -> list[str]:
+def _cells_cut_off(page: Page) -> list[str]:
     cells = page.locator(".tables th, .tables td")
     return list(
         cells.evaluate_all("cells => cells.filter((c) => c.scrollWidth > c.clientWidth + 1).map((c) => c.textContent)")

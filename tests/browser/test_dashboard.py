@@ -6,13 +6,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from pages import HEBREW, REVERSED, Opened, narrow, overlaps, wait_until_drawn, width
+from pages import HEBREW, REVERSED, Opened, unreadable, wait_until_drawn
 from servers import ask, best_table, only_from, runs, served
 
 from recollect import Memory
@@ -38,13 +38,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         memory.add(runs(HOSTILE, 4), HOSTILE)
         memory.add(runs(LONG, 4), HOSTILE)
     return path
-
-
-@pytest.fixture(scope="module")
-def server(file: Path) -> Iterator[str]:
-    with served(file) as (url, process):
-        yield url
-        assert process.poll() is None, "it is still there"
 
 
 def test_pages_lead_to_each_other_without_a_message_and_without_asking_anybody_else(
@@ -84,10 +77,7 @@ def test_a_hostile_name_does_no_harm(server: str, show: Callable[[str], Opened],
     wait_until_drawn(page)
     assert part in (page.locator("h1").text_content() or "")
     assert REVERSED[0] not in (page.locator("body").text_content() or ""), "what turns the line round is not shown"
-    assert width(page) <= 1600
-    with narrow(page):
-        assert width(page) <= 400
-        assert overlaps(page) == []
+    assert unreadable(page) == []
     assert page.locator("img, iframe, object, embed, form").count() == 0
     assert shown.said == []
     assert only_from(shown, server)

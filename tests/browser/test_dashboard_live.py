@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from pages import IN_SCHEME, WIDE, Opened, figure, hover_cell, wait_until_drawn
-from servers import best_table, only_from, runs, served
+from servers import best_table, only_from, runs
 
 from recollect import Memory
 
@@ -52,13 +52,6 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         memory.add(runs("covertype"), "svm")
         memory.add(runs("adult", 8), "svm")
     return path
-
-
-@pytest.fixture(scope="module")
-def server(file: Path) -> Iterator[str]:
-    with served(file) as (url, process):
-        yield url
-        assert process.poll() is None, "it is still there"
 
 
 @pytest.fixture(scope="module")

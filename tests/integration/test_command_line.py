@@ -54,10 +54,11 @@ def test_the_demonstration_tunes_and_compares_on_data_that_are_not_in_the_memory
         "with past runs (rgpe-taf)",
         "plain Bayesian optimization (gp)",
         "random search (random)",
-        "On these data",
+        "Past runs against plain Bayesian optimization:",
+        "Past runs against random search:",
         "Which past runs had most weight",
         "Worst case",
-        "Best configuration",
+        "Best configuration of repetition 1",
         "Where to go next",
     ):
         assert words in said

@@ -136,8 +136,11 @@ def test_one_problem_can_be_listed_and_json_has_the_same_facts(recollect: Recoll
 
 
 def test_a_memory_without_runs_is_said_to_be_so(recollect: Recollect, stored: Path, empty: Path) -> None:
-    assert recollect("memory", "list", stored, "--problem", "none").out == f"{stored}: no runs of problem 'none'\n"
-    assert recollect("memory", "list", stored, "--problem", "none", "--json").out == "[]\n"
+    for form in ([], ["--json"]):
+        done = recollect("memory", "list", stored, "--problem", "svn", *form)
+        assert done == Done(2, "", f"recollect: {stored}: there is no problem 'svn', only 'svm', 'forest'\n")
+    refused(recollect("memory", "list", empty, "--problem", "svm"), "there is no problem 'svm', nor any other")
+    assert recollect("memory", "list", empty, "--json") == Done(0, "[]\n", "")
     assert recollect("memory", "list", empty).out == f"{empty}: no runs\n"
 
 
@@ -223,9 +226,10 @@ def test_a_run_as_json_has_its_trials_when_asked_for(recollect: Recollect, store
 
 
 def test_a_task_that_is_not_there_or_not_alone_is_refused(recollect: Recollect, stored: Path) -> None:
-    refused(recollect("memory", "show", stored, "--task", "c"), "no task 'c', only 'covertype', 'adult', 'covertype'")
+    refused(recollect("memory", "show", stored, "--task", "c"), "no task 'c', only 'covertype', 'adult'\n")
+    refused(recollect("memory", "remove", stored, "--task", "c"), "no task 'c', only 'covertype', 'adult'\n")
     refused(recollect("memory", "show", stored, "--task", "adult", "--problem", "forest"), "problem 'forest'")
-    refused(recollect("memory", "show", stored, "--task", "x", "--problem", "y"), "only nothing at all")
+    refused(recollect("memory", "show", stored, "--task", "adult", "--problem", "svn"), "no problem 'svn', only")
     refused(recollect("memory", "show", stored, "--task", "covertype"), "several tasks", "--problem: 'svm', 'forest'")
 
 
@@ -254,6 +258,29 @@ def test_a_table_is_imported_by_the_column_of_its_value(recollect: Recollect, tm
     assert (run.task, run.direction, run.best.config if run.best else None) == ("mine", "maximize", {"lr": 0.2})
 
 
+def test_a_memory_is_imported_with_its_own_names(recollect: Recollect, stored: Path, tmp_path: Path) -> None:
+    path = tmp_path / "m.db"
+    refused(recollect("memory", "import", path, stored, "--problem", "new"), "2 runs would become task 'covertype'")
+    refused(recollect("memory", "import", path, stored, "--problem", "forest", "--task", "adult"), "no task 'adult'")
+    assert not path.exists()
+    assert recollect("memory", "import", path, stored, "--problem", "svm", "--task", "adult").code == 0
+    assert recollect("memory", "import", path, stored, "--problem", "forest").code == 0
+    there = [(kept.problem, kept.run.task) for kept in Memory(path).kept()]
+    assert there == [("svm", "adult"), ("forest", "covertype")]
+    refused(recollect("memory", "import", path, path), "a memory cannot be imported into itself")
+
+
+@pytest.mark.parametrize("name", ["results.txt", "nowhere.csv"])
+def test_a_file_that_is_not_recognised_is_refused_with_what_a_file_may_be(
+    recollect: Recollect, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "results.txt").write_text("lr,value\n0.1,0.5\n")
+    done = recollect("memory", "import", tmp_path / "m.db", tmp_path / name)
+    refused(done, name, "expected a .csv, .jsonl or .json file")
+    assert "optuna.Study" not in done.err
+    assert "DataFrame" not in done.err
+
+
 @pytest.mark.parametrize("content", [None, "", "lr,other\n1,2\n", "lr,value\n1,x\n"])
 def test_what_cannot_be_imported_leaves_no_memory_behind(
     recollect: Recollect, tmp_path: Path, content: str | None
@@ -269,7 +296,7 @@ def test_runs_of_several_problems_are_not_mixed_in_one_file(recollect: Recollect
     file = tmp_path / "all.jsonl"
     file.write_text("as it was")
     refused(recollect("memory", "export", stored, file), "several problems", "'svm', 'forest'")
-    refused(recollect("memory", "export", stored, file, "--problem", "none"), "no runs of problem 'none'")
+    refused(recollect("memory", "export", stored, file, "--problem", "none"), "no problem 'none', only 'svm', 'forest'")
     refused(recollect("memory", "export", stored, tmp_path / "file.xls", "--problem", "svm"), ".jsonl")
     assert file.read_text() == "as it was"
 
@@ -334,7 +361,7 @@ def test_a_memory_that_is_not_there_is_not_made(
 
 def test_an_empty_file_is_no_memory_and_stays_empty(recollect: Recollect, tmp_path: Path) -> None:
     (tmp_path / "empty.db").touch()
-    refused(recollect("memory", "list", tmp_path / "empty.db"), "there is no such memory")
+    refused(recollect("memory", "list", tmp_path / "empty.db"), "empty.db: the file is empty, it holds no memory")
     assert (tmp_path / "empty.db").read_bytes() == b""
 
 

@@ -301,7 +301,6 @@ def test_what_cannot_be_run_is_said_before_anything_is_kept(recollect: Recollect
     refused(recollect(*tuned(), "echo", "{y}"), "placeholder {y}", "hyperparameters are x")
     refused(recollect(*tuned(space="nowhere.json"), "echo", "{x}"), "nowhere.json", "No such file")
     refused(recollect(*tuned("--method", "magic"), "echo", "{x}"), "magic")
-    refused(recollect(*tuned("--trial-seconds", "nan"), "echo", "{x}"), "trial_seconds")
     assert Memory("tuning.db").runs() == []
     missing = recollect(*tuned())
     assert (missing.code, missing.out) == (2, "")
@@ -317,6 +316,37 @@ def test_a_task_with_another_space_or_direction_is_refused(recollect: Recollect,
     assert recollect(*tuned(trials=1), "sh", "-c", "echo {x}").code == 0
     refused(recollect(*tuned(space="space.json"), "echo", "{x}", "{kind}"), "another search space", "'kind' is new")
     refused(recollect(*tuned("--maximize"), "echo", "{x}"), "is to minimize, now to maximize")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ((0.0, 1.0), (0.0, 0.5), "'a' was a number in [0.0, 1.0], is a number in [0.0, 0.5]"),
+        ((1, 8), (1, 8, "log"), "'a' was an integer in [1, 8], is an integer in [1, 8] on a log scale"),
+        (["x", "y"], ["x", "z"], "'a' was one of ['x', 'y'], is one of ['x', 'z']"),
+        (3, [3, 4], "'a' was the constant 3, is one of [3, 4]"),
+        (list(range(99)), [*range(98), 100], "'a' has other choices or another default"),
+        (Float("a", (0.0, 1.0), default=0.1), (0.0, 1.0), "'a' has other choices or another default"),
+    ],
+)
+def test_how_a_search_space_differs_is_said_in_words(old: Any, new: Any, said: str) -> None:
+    assert differs(compile_space({"a": old}), compile_space({"a": new})) == said
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--trial-seconds", 0, "expected a positive number, got 0"),
+        ("--trial-seconds", "nan", "expected a positive number, got nan"),
+        ("--seconds", -1.5, "expected a positive number, got -1.5"),
+        ("--target", "nan", "expected a number, got nan"),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_told_by_the_name_of_its_option(
+    recollect: Recollect, folder: Path, option: str, value: Any, said: str
+) -> None:
+    done = recollect(*tuned(option, value), "echo", "{x}")
+    assert done == Done(2, "", f"recollect: {option}: {said}\n")
 
 
 @pytest.mark.parametrize("option", ["--trials=0", "--workers=0", "--trials=x", "--seed=-1", "--nonsense"])
@@ -400,8 +430,8 @@ def test_two_numbers_are_choices_with_a_word_of_warning(tmp_path: Path) -> None:
         ({"a": {"choices": 3}}, "'a': expected .*\"choices\": 3"),
         ({"a": {}}, "'a': expected"),
         ({"a": {"low": "x", "high": 2}}, "'a': expected finite numbers as bounds"),
-        ({"a": {"low": 5, "high": 2}}, "'a': expected lo <= hi"),
-        ({"a": {"low": 0, "high": 2, "log": True}}, "'a': a log scale needs lo > 0"),
+        ({"a": {"low": 5, "high": 2}}, "'a': expected the lower bound before the upper, got 5 and 2$"),
+        ({"a": {"low": 0, "high": 2, "log": True}}, "'a': a log scale needs a lower bound above 0, got 0$"),
         ('{"a": {"low": 0, "high": Infinity}}', "'a': expected finite numbers"),
         ({"a": []}, "'a': expected at least one choice"),
         ({"a": [[1], [2], [3]]}, "'a': choices must be hashable"),

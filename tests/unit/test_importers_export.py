@@ -94,9 +94,9 @@ def test_tasks_of_a_file_can_be_chosen_and_directions_not_changed(tmp_path: Path
     assert [run.task for run in read_runs(path, task=HARD_NAMES[2])] == [HARD_NAMES[2]]
     with pytest.raises(InputError, match=r"there is no task 'none', only 'a/b'"):
         read_runs(path, task="none")
-    with pytest.raises(InputError, match="direction='maximize' was asked for, but its values are to minimize"):
+    with pytest.raises(InputError, match="direction 'maximize' was asked for, but its values are to minimize"):
         read_runs(path, direction="maximize")
-    with pytest.raises(InputError, match="value= has no meaning here: the file says what it holds"):
+    with pytest.raises(InputError, match="the option value has no meaning here: the file says what it holds"):
         read_runs(path, value="x")
 
 

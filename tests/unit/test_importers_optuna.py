@@ -9,6 +9,9 @@ import pytest
 
 from recollect.errors import InputError, RecollectError, RecollectWarning, StorageError
 from recollect.history.importers import read_runs
+from recollect.history.memory import Memory
+from recollect.history.run import Run, State, Trial
+from recollect.history.studies import VOID_KEY
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -41,9 +44,9 @@ def test_a_study_is_a_run_with_its_own_direction() -> None:
     assert run.configs[:2] == [{"x": 0.0, "depth": 1, "kind": "a"}, {"x": 0.1, "depth": 2, "kind": None}]
     assert run.values == [0.0, 1.0, 2.0]
     assert read_runs(study, task="other", direction="maximize")[0].task == "other"
-    with pytest.raises(InputError, match="direction='minimize' was asked for, but its values are to maximize"):
+    with pytest.raises(InputError, match="direction 'minimize' was asked for, but its values are to maximize"):
         read_runs(study, direction="minimize")
-    with pytest.raises(InputError, match="value= has no meaning here: a study says"):
+    with pytest.raises(InputError, match="the option value has no meaning here: a study says"):
         read_runs(study, value="x")
 
 
@@ -88,6 +91,34 @@ def test_studies_that_are_no_runs_are_left_out_and_counted(tmp_path: Path) -> No
     assert "1 studies without a finished trial" in str(told[0].message)
     with pytest.raises(RecollectError, match="2 objectives"):
         read_runs(storage, task="two")
+
+
+def test_a_study_of_a_memory_is_read_as_the_memory_has_it(tmp_path: Path) -> None:
+    space, memory = {"x": (0.0, 1.0)}, Memory(tmp_path / "m.db")
+    trials = [Trial({"x": 0.5}, 1.0, seconds=2.0), Trial({"x": 0.25}, None, State.FAILED, 1.0, ("out of luck",))]
+    memory.add(Run("wine", trials=trials, space=space), "svm")
+    study = optuna.load_study(study_name="svm/wine", storage=f"sqlite:///{tmp_path}/m.db")
+    study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.FAIL, user_attrs={VOID_KEY: "begun twice"}))
+    study.ask()
+    for source, given in ((tmp_path / "m.db", {}), (tmp_path / "m.db", {"task": "svm/wine"}), (study, {})):
+        with pytest.warns(RecollectWarning, match="left out 1 trials that have not finished"):
+            (run,) = read_runs(source, **given)
+        assert (run.task, run.trials) == ("wine", tuple(trials))
+        assert run.space is not None
+        assert run.space.names == ("x",)
+    with pytest.warns(RecollectWarning, match="left out 1 trials"):
+        assert read_runs(study, task="other")[0].task == "other"
+
+
+def test_a_task_is_looked_for_by_its_own_name_and_then_by_that_of_its_study(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "m.db")
+    for number, (problem, task) in enumerate([("svm", "wine"), ("tree", "wine"), ("tree", "svm/wine")]):
+        memory.add(Run(task, [{"x": 0.5}], [float(number)]), problem)
+    assert [run.values for run in read_runs(tmp_path / "m.db", task="wine")] == [[0.0], [1.0]]
+    assert [run.values for run in read_runs(tmp_path / "m.db", task="tree/wine")] == [[1.0]]
+    assert [run.values for run in read_runs(tmp_path / "m.db", task="svm/wine")] == [[2.0]]
+    with pytest.raises(InputError, match=r"there is no task 'svm', only 'wine', 'svm/wine'$"):
+        read_runs(tmp_path / "m.db", task="svm")
 
 
 def test_a_journal_is_read(tmp_path: Path) -> None:

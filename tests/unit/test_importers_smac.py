@@ -166,11 +166,11 @@ def test_a_history_is_recognised_by_what_it_holds(tmp_path: Path) -> None:
 def test_a_cost_is_minimized_and_has_no_columns(tmp_path: Path) -> None:
     path = history(tmp_path, [entry()])
     assert read_runs(path, direction="minimize")[0].direction == "minimize"
-    with pytest.raises(InputError, match="direction='maximize' was asked for, but its values are to minimize"):
+    with pytest.raises(InputError, match="direction 'maximize' was asked for, but its values are to minimize"):
         read_runs(path, direction="maximize")
-    with pytest.raises(InputError, match=r"value= has no meaning here: SMAC stores one cost"):
+    with pytest.raises(InputError, match=r"the option value has no meaning here: SMAC stores one cost"):
         read_runs(path, value="cost")
-    with pytest.raises(InputError, match=r"columns= has no meaning here"):
+    with pytest.raises(InputError, match=r"the option columns has no meaning here"):
         read_runs(path, columns={"x": "ignore"})
 
 

@@ -13,7 +13,7 @@ import optuna
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 
-from recollect import FAILED, InputError, InputTypeError, RecollectWarning, Run, Trial
+from recollect import FAILED, InputError, InputTypeError, RecollectWarning, Run, Trial, write_runs
 from recollect.errors import MissingExtraError, StorageError
 from recollect.history import storage as storages
 from recollect.history.memory import Memory
@@ -156,8 +156,104 @@ def test_an_unknown_task_is_named_with_those_that_are_there(memory: Memory) -> N
     memory.add(example(), "svm")
     with pytest.raises(InputError, match="has no task 'two': its tasks are 'one'"):
         memory.run("two", "svm")
-    with pytest.raises(InputError, match="there is no such problem"):
+    with pytest.raises(InputError, match=r"there is no problem 'tree', only 'svm'$"):
         memory.remove("one", "tree")
+
+
+def test_a_problem_that_is_not_there_is_not_exported(memory: Memory, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no problem 'default', nor any other$"):
+        memory.export(tmp_path / "runs.jsonl")
+    memory.add(example(), "svm")
+    memory.add(example(), "tree")
+    with pytest.raises(InputError, match=r"there is no problem 'svn', only 'svm', 'tree'$"):
+        memory.export(tmp_path / "runs.jsonl", "svn")
+    assert not (tmp_path / "runs.jsonl").exists()
+    assert memory.runs("svn") == []
+
+
+def names(memory: Memory) -> list[tuple[str | None, str]]:
+    return [(kept.problem, kept.run.task) for kept in memory.kept()]
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """A memory with two problems, and a study of another tool in it."""
+    path = tmp_path / "other.db"
+    with Memory(path) as memory:
+        for problem, task in (("svm", "wine"), ("svm", "iris"), ("tree", "monday")):
+            memory.add(example(task, space=conditional()), problem)
+        study = optuna.create_study(storage=memory.store.optuna, study_name="old")
+        study.optimize(lambda trial: trial.suggest_float("C", 0.1, 10.0), n_trials=1)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, [("svm", "wine"), ("svm", "iris"), ("tree", "monday"), ("default", "old")]),
+        ({"problem": "svm"}, [("svm", "wine"), ("svm", "iris")]),
+        ({"problem": "new"}, [("new", "wine"), ("new", "iris"), ("new", "monday"), ("new", "old")]),
+        ({"task": "wine"}, [("svm", "wine")]),
+        ({"task": "tree/monday", "problem": "new"}, [("new", "monday")]),
+        ({"task": "old", "problem": "new"}, [("new", "old")]),
+    ],
+)
+def test_runs_of_another_memory_keep_their_names(
+    memory: Memory, other: Path, given: dict[str, str], expected: list[tuple[str, str]]
+) -> None:
+    runs = memory.import_(other, **given)
+    assert names(memory) == expected
+    assert [run.task for run in runs] == [task for _, task in expected]
+    with Memory(other) as source:
+        there = {run.task: run for run in source.runs()}
+    for run in memory.runs():
+        assert (run.configs, run.values) == (there[run.task].configs, there[run.task].values)
+        assert (run.space is None) == (there[run.task].space is None)
+
+
+def test_a_task_that_another_problem_has_is_not_imported(memory: Memory, other: Path) -> None:
+    with pytest.raises(InputError, match=r"there is no task 'monday', only 'wine', 'iris'$"):
+        memory.import_(other, "svm", task="monday")
+    assert names(memory) == []
+
+
+def test_two_runs_never_become_one_task(memory: Memory, other: Path, tmp_path: Path) -> None:
+    memory.import_(other, "svm")
+    with pytest.raises(InputError, match="problem 'svm' has the task 'wine' already; nothing was imported"):
+        memory.import_(other)
+    with Memory(other) as source:
+        source.add(example("monday"), "svm")
+    with pytest.raises(InputError, match="2 runs would become task 'monday' of problem 'new'; nothing was imported"):
+        memory.import_(other, "new")
+    write_runs([example("a"), example("b"), example("b")], tmp_path / "runs.jsonl")
+    with pytest.raises(InputError, match="2 runs would become task 'b' of problem 'default'; nothing was imported"):
+        memory.import_(tmp_path / "runs.jsonl")
+    assert names(memory) == [("svm", "wine"), ("svm", "iris")]
+
+
+def test_a_memory_is_not_imported_into_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link.db").symlink_to(tmp_path / "m.db")
+    kept, journal, within = Memory("m.db"), Memory("journal:m.log"), optuna.storages.InMemoryStorage()
+    url = f"sqlite:///{tmp_path}/m.db"
+    sources: list[tuple[Memory, Any]] = [
+        *((kept, source) for source in ("m.db", tmp_path / "link.db", "sqlite:///m.db", url)),
+        (kept, optuna.storages.RDBStorage(url)),
+        (journal, f"journal:{tmp_path}/m.log"),
+        (Memory(within), within),
+    ]
+    for memory in (kept, journal, sources[-1][0]):
+        memory.add(example(), "svm")
+    for memory, source in sources:
+        with pytest.raises(InputError, match="a memory cannot be imported into itself"):
+            memory.import_(source, "new")
+        assert names(memory) == [("svm", "one")]
+
+
+def test_a_study_in_the_same_storage_can_be_copied_into_a_problem(other: Path) -> None:
+    with Memory(other) as memory:
+        memory.import_(optuna.load_study(study_name="old", storage=memory.store.optuna), "svm")
+        assert ("svm", "old") in names(memory)
 
 
 def test_export_and_import_are_each_others_inverse(memory: Memory, tmp_path: Path) -> None:

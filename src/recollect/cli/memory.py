@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recollect.cli.checks import absent
+
 if TYPE_CHECKING:
     from recollect.history.memory import Kept, Memory
     from recollect.history.run import Run
@@ -48,7 +50,9 @@ def complete_task(ctx: typer.Context, incomplete: str) -> list[str]:
 Where = Annotated[str, typer.Argument(metavar="MEMORY", help="File name or storage URL of the memory.")]
 Problem = Annotated[str | None, typer.Option(help="What is tuned again and again.", autocompletion=complete_problem)]
 Task = Annotated[str, typer.Option(help="What it was tuned on.", autocompletion=complete_task)]
-Source = Annotated[str, typer.Argument(help="CSV, JSON lines, Optuna database or URL, MLflow, SMAC3 run history.")]
+Source = Annotated[str, typer.Argument(help="CSV, JSON lines, a memory, Optuna storage, MLflow, SMAC3 run history.")]
+IMPORTED = """What the runs become part of, "default" if not given. Of another memory, only the runs of this problem are
+read if it has it, all if not; without --problem they keep their own."""
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -60,11 +64,11 @@ def list_(memory: Where, problem: Problem = None, as_json: AsJson = False) -> No
     Example:
       recollect memory list tuning.db --problem svm
     """
-    rows = [_summary(kept) for kept in opened(memory).kept(problem)]
+    rows = [_summary(kept) for kept in opened(memory).kept(problem, needed=True)]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
     elif not rows:
-        typer.echo(f"{memory}: no runs" + ("" if problem is None else f" of problem {problem!r}"))
+        typer.echo(f"{memory}: no runs")
     else:
         heads = ("problem", "task", "trials", "failed", "best value", "direction", "hyperparameters")
         print_table(heads, [row.values() for row in rows], right=(2, 3, 4, 6))
@@ -103,7 +107,7 @@ def show(
 def import_(
     memory: Where,
     source: Source,
-    problem: Problem = None,
+    problem: Annotated[str | None, typer.Option(help=IMPORTED, autocompletion=complete_problem)] = None,
     task: Annotated[str | None, typer.Option(help="The one task to read, or the name of a run without one.")] = None,
     value: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column or metric that holds the value.")] = None,
     maximize: Annotated[bool, typer.Option("--maximize", help="Higher values are better.")] = False,
@@ -114,15 +118,15 @@ def import_(
     Example:
       recollect memory import tuning.db results.csv --problem svm --value error
     """
-    from recollect.history.importers import read_runs
-    from recollect.history.memory import DEFAULT_PROBLEM, Memory
+    from recollect.history.importers.recognise import read_kept
+    from recollect.history.memory import Memory
 
     reading: dict[str, Any] = {"task": task, "value": value, "direction": "maximize" if maximize else None}
-    if _absent(memory):
+    if absent(memory):
         with messages(quiet=True):
-            read_runs(source, **reading)  # what cannot be read must not leave an empty memory behind
+            read_kept(source, problem, **reading)  # what cannot be read must not leave an empty memory behind
     with messages():
-        runs = Memory(memory).import_(source, problem or DEFAULT_PROBLEM, **reading)
+        runs = Memory(memory).import_(source, problem, **reading)
     typer.echo(f"{memory}: {counted(len(runs), 'run')} with {counted(sum(map(len, runs)), 'trial')} imported")
 
 
@@ -141,10 +145,10 @@ def export(
     from recollect.errors import InputError
     from recollect.history.export import write_runs
 
-    found = opened(memory).kept(problem)
+    found = opened(memory).kept(problem, needed=True)
     problems = dict.fromkeys(kept.problem for kept in found)
     if not found:
-        raise InputError(f"{memory}: there are no runs" + ("" if problem is None else f" of problem {problem!r}"))
+        raise InputError(f"{memory}: there are no runs")
     if len(problems) > 1:
         names = ", ".join("those of other tools" if name is None else repr(name) for name in problems)
         raise InputError(f"{memory}: there are several problems, name one with --problem: {names}")
@@ -188,8 +192,8 @@ def opened(where: str) -> Memory:
     from recollect.history.memory import Memory
     from recollect.history.storage import shown
 
-    if _absent(where):
-        raise StorageError(f"{shown(where)}: there is no such memory")
+    if why := absent(where):
+        raise StorageError(f"{shown(where)}: {why}")
     return Memory(where)
 
 
@@ -248,16 +252,6 @@ def _print_trials(run: Run) -> None:
     print_table(("trial", "value", "seconds", *names, "note"), rows, right=range(3))
 
 
-def _absent(where: str) -> bool:
-    """Whether a memory that is a file is not there, or empty; what is behind a URL shows when it is opened."""
-    from recollect.history.storage import URL, faults, shown
-
-    file, prefixed = re.subn(r"^(sqlite(\+\w+)?:///|journal:(//)?)", "", where)
-    path = Path(file.partition("?")[0] if prefixed else file).expanduser()
-    with faults(shown(where)):
-        return not URL.match(file) and (not path.exists() or (path.is_file() and path.stat().st_size == 0))
-
-
 def _entries_if_any(ctx: typer.Context) -> list[Entry]:
     """Return what the memory on the command line holds; nothing, rather than an error, where it cannot be read."""
     from recollect.errors import RecollectError
@@ -274,11 +268,12 @@ def _chosen(memory: Memory, task: str, problem: str | None) -> Kept:
     """Return the run of a task; InputError if there is none, or several and no problem says which."""
     from recollect.errors import InputError
 
-    tasks = memory.kept(problem)
-    found = [kept for kept in tasks if kept.run.task == task]
+    there = memory.kept(problem, needed=True)
+    found = [kept for kept in there if kept.run.task == task]
     here = memory.store.name + ("" if problem is None else f", problem {problem!r}")
     if not found:
-        names = ", ".join(repr(kept.run.task) for kept in tasks[:8]) + (", ..." if len(tasks) > 8 else "")
+        tasks = [*dict.fromkeys(repr(kept.run.task) for kept in there)]
+        names = ", ".join(tasks[:8]) + (", ..." if len(tasks) > 8 else "")
         raise InputError(f"{here}: there is no task {task!r}, only {names or 'nothing at all'}")
     if len(found) > 1:
         names = ", ".join(repr(kept.problem) for kept in found if kept.problem is not None)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from recollect.cli.checks import any_number, positive
 from recollect.cli.memory import complete_problem, complete_task, counted, messages, print_table, printable
 
 if TYPE_CHECKING:
@@ -66,9 +67,11 @@ Where = Annotated[str | None, typer.Option(help="File name or storage URL that k
 Problem = Annotated[str | None, typer.Option(help="What is tuned again and again.", autocompletion=complete_problem)]
 Task = Annotated[str | None, typer.Option(help="What it is tuned on this time.", autocompletion=complete_task)]
 Trials = Annotated[int, typer.Option(min=1, help="Stop when the task has so many trials.")]
-Seconds = Annotated[float | None, typer.Option(help="Begin no trial after so many seconds.")]
-Target = Annotated[float | None, typer.Option(help="Stop when a value is as good as this.")]
-TrialSeconds = Annotated[float | None, typer.Option(help="Time limit of a trial; one that exceeds it has failed.")]
+Seconds = Annotated[float | None, typer.Option(callback=positive, help="Begin no trial after so many seconds.")]
+Target = Annotated[float | None, typer.Option(callback=any_number, help="Stop when a value is as good as this.")]
+TrialSeconds = Annotated[
+    float | None, typer.Option(callback=positive, help="Time limit of a trial; one that exceeds it has failed.")
+]
 Workers = Annotated[int, typer.Option(min=1, help="Programs that run at the same time.")]
 MethodName = Annotated[str, typer.Option(help="See: recollect methods.", autocompletion=complete_method)]
 Maximize = Annotated[bool, typer.Option("--maximize", help="Higher scores are better.")]
@@ -76,7 +79,7 @@ Key = Annotated[str | None, typer.Option(help="Take the score that is printed la
 ScoreFile = Annotated[str | None, typer.Option(metavar="FILE", help="The program writes its score there.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the random streams.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, and no word of trials that fail.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress and no warnings.")]
 
 
 def tune(  # noqa: PLR0913 - one argument for each option

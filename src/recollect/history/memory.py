@@ -81,13 +81,16 @@ class Memory:
         """Close the connections to a database; it may still be used, and connects again."""
         self._store.close()
 
-    def kept(self, problem: str | None = None) -> list[Kept]:
-        """Return all runs with their problems, or those of one problem."""
+    def kept(self, problem: str | None = None, *, needed: bool = False) -> list[Kept]:
+        """Return all runs with their problems, or those of one problem; InputError if it is needed and not there."""
         with faults(self._store.name):
-            chosen = [entry for entry in entries(self._store) if problem is None or entry.problem == problem]
+            there = entries(self._store)
+            if needed and problem is not None:
+                self._check(problem, there)
+            chosen = [entry for entry in there if problem is None or entry.problem == problem]
             usable = [entry for entry in chosen if entry.direction is not None]
             return [
-                Kept(entry.problem, run) for entry, run in zip(usable, _runs(self._store, usable), strict=True)
+                Kept(entry.problem, run) for entry, run in zip(usable, read_entries(self._store, usable), strict=True)
             ]
 
     def runs(self, problem: str | None = None) -> list[Run]:
@@ -97,7 +100,7 @@ class Memory:
     def run(self, task: str, problem: str = DEFAULT_PROBLEM) -> Run:
         """Return one run; InputError if there is none of this name."""
         with faults(self._store.name):
-            return _runs(self._store, [self._found(task, problem)])[0]
+            return read_entries(self._store, [self._found(task, problem)])[0]
 
     def past(
         self,
@@ -120,7 +123,7 @@ class Memory:
                 for entry in entries(self._store)
                 if (problem is None or entry.problem == problem) and entry.task not in out
             ]
-            runs = _runs(self._store, [entry for entry in chosen if entry.direction == direction], spaces=False)
+            runs = read_entries(self._store, [entry for entry in chosen if entry.direction == direction], spaces=False)
         other = [f"{entry.task!r} ({entry.direction or 'several objectives'})" for entry in chosen
                  if entry.direction != direction]  # fmt: skip
         foreign = [run for run in runs if run.trials and not any(names & config.keys() for config in run.configs)]
@@ -140,7 +143,7 @@ class Memory:
             raise InputTypeError(f"expected a recollect.Run, got {type(run).__name__}")
         with faults(self._store.name):
             before = find(self._store, problem, run.task)
-            if before is not None and _runs(self._store, [before])[0].trials:
+            if before is not None and read_entries(self._store, [before])[0].trials:
                 raise InputError(f"{self._store.name}: task {run.task!r} of problem {problem!r} has trials already")
             known = _distributions(run)
             trials = [_frozen(trial, known) for trial in run.trials]
@@ -152,40 +155,54 @@ class Memory:
         with faults(self._store.name):
             self._store.optuna.delete_study(self._found(task, problem).id)
 
-    def import_(self, source: Any, problem: str = DEFAULT_PROBLEM, **reading: Any) -> list[Run]:
+    def import_(self, source: Any, problem: str | None = None, **reading: Any) -> list[Run]:
         """Read runs from elsewhere and keep them: see `recollect.read_runs` for what is understood.
 
-        All are read before any is kept; tasks that are there already are an error, and nothing is kept.
+        They become part of ``problem``, or of "default". The runs of another memory keep their problems if none is
+        given; if it has ``problem``, only the runs of that are read. All are read before any is kept; tasks that are
+        there already, or come twice, are an error, and nothing is kept.
         """
-        from recollect.history.importers import read_runs
+        from recollect.history.importers.recognise import read_kept
 
-        runs = read_runs(source, **reading)
+        found = read_kept(source, problem, into=self._store, **reading)
         with faults(self._store.name):
-            there = {entry.task for entry in entries(self._store) if entry.problem == problem}
-        if doubled := sorted({run.task for run in runs} & there):
-            raise InputError(
-                f"{self._store.name}: problem {problem!r} has the task {doubled[0]!r} already; "
-                "nothing was imported: remove it first, or import under another name"
-            )
-        for run in runs:
-            self.add(run, problem)
-        return runs
+            there = {(entry.problem, entry.task) for entry in entries(self._store)}
+        for kept in found:
+            if (kept.problem, kept.run.task) in there:
+                raise InputError(
+                    f"{self._store.name}: problem {kept.problem!r} has the task {kept.run.task!r} already; "
+                    "nothing was imported: remove it first, or import under another name"
+                )
+        for kept in found:
+            self.add(kept.run, kept.problem or DEFAULT_PROBLEM)
+        return [kept.run for kept in found]
 
     def export(self, path: str | os.PathLike[str], problem: str = DEFAULT_PROBLEM) -> int:
-        """Write the runs of a problem to a .jsonl or .csv file that `import_` reads; returns how many."""
+        """Write the runs of a problem to a .jsonl or .csv file that `import_` reads; returns how many.
+
+        InputError if there is no such problem.
+        """
         from recollect.history.export import write_runs
 
-        runs = self.runs(problem)
+        runs = [kept.run for kept in self.kept(problem, needed=True)]
         write_runs(runs, path)
         return len(runs)
 
     def _found(self, task: str, problem: str) -> Entry:
         entry = find(self._store, problem, task)
         if entry is None:
-            there = sorted(entry.task for entry in entries(self._store) if entry.problem == problem)
-            known = f"its tasks are {', '.join(map(repr, there[:8]))}" if there else "there is no such problem"
+            there = entries(self._store)
+            self._check(problem, there)
+            tasks = sorted(repr(entry.task) for entry in there if entry.problem == problem)
+            known = f"its tasks are {', '.join(tasks[:8])}"
             raise InputError(f"{self._store.name}: problem {problem!r} has no task {task!r}: {known}")
         return entry
+
+    def _check(self, problem: str, there: Sequence[Entry]) -> None:
+        problems = dict.fromkeys(entry.problem for entry in there if entry.problem is not None)
+        if problem not in problems:
+            known = f"only {', '.join(map(repr, problems))}" if problems else "nor any other"
+            raise InputError(f"{self._store.name}: there is no problem {problem!r}, {known}")
 
 
 def counted(records: Sequence[Record], direction: Direction) -> list[Trial]:
@@ -202,7 +219,8 @@ def counted(records: Sequence[Record], direction: Direction) -> list[Trial]:
     return found
 
 
-def _runs(store: Store, studies: Sequence[Entry], *, spaces: bool = True) -> list[Run]:
+def read_entries(store: Store, studies: Sequence[Entry], *, spaces: bool = True) -> list[Run]:
+    """Return the runs of these studies, with their search spaces unless these are not needed."""
     ids = [entry.id for entry in studies]
     records = read_finished(store, ids, keys=(NOTES_KEY, VOID_KEY))
     compiled: dict[str, Space] = {}

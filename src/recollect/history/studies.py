@@ -19,7 +19,6 @@ and a trial may have
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +26,7 @@ from recollect.errors import InputError, InputTypeError, StorageError
 from recollect.history.reading import StudyRow, read_studies
 from recollect.history.run import Direction
 from recollect.history.storage import Store, quiet
+from recollect.space.columns import Column, Interval, Steps
 from recollect.space.serial import from_json, to_json
 from recollect.space.space import Space
 
@@ -154,17 +154,19 @@ def _check_same(found: Entry, space: Space | None, direction: Direction, *, wher
 
 def differs(old: Space, new: Space) -> str | None:
     """Say in a few words where two spaces differ; None if they are the same."""
-    before, after = (_described(space) for space in (old, new))
+    before, after = ({column.name: column for column in space.columns} for space in (old, new))
     for names, what in ((before.keys() - after.keys(), "is gone"), (after.keys() - before.keys(), "is new")):
         if names:
             return f"{min(names)!r} {what}"
     for name in sorted(before):
-        if before[name] != after[name]:
-            return f"{name!r} was {before[name]}, is {after[name]}"
+        if str(old.source[name]) != str(new.source[name]):
+            was, now = _described(before[name]), _described(after[name])
+            return f"{name!r} was {was}, is {now}" if was != now else f"{name!r} has other choices or another default"
     if to_json(old) != to_json(new):
         return "conditions, forbidden combinations or defaults differ"
     return None
 
 
-def _described(space: Space) -> Mapping[str, str]:
-    return {name: " ".join(str(space.source[name]).split()) for name in space.names}
+def _described(column: Column) -> str:
+    log = isinstance(column, Interval | Steps) and column.log
+    return column.expected() + (" on a log scale" if log else "")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from recollect.errors import InputError
 from recollect.history.run import Direction, Run
+from recollect.history.storage import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,18 +15,21 @@ class Asked:
     """What the user said beside the source; None where nothing was said.
 
     task: the one task to read where a source names several, the name of the run where it does not. value: the column or
-    metric that holds the value. columns: the role of columns of a table, by name.
+    metric that holds the value. columns: the role of columns of a table, by name. problem: the one to read of a memory
+    that has it. into: where the runs are to be kept.
     """
 
     task: str | None = None
     value: str | None = None
     direction: Direction | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    problem: str | None = None
+    into: Store | None = None
 
     def way(self, where: str, stored: Direction | None = None) -> Direction:
         """Return the direction, which must not contradict what the source says."""
         if stored is not None and self.direction not in (None, stored):
-            raise InputError(f"{where}: direction={self.direction!r} was asked for, but its values are to {stored}")
+            raise InputError(f"{where}: direction {self.direction!r} was asked for, but its values are to {stored}")
         return stored or self.direction or "minimize"
 
     def wants(self, task: str) -> bool:
@@ -40,18 +44,22 @@ class Asked:
             raise InputError(f"{where}: there is no {called} {self.task!r}, only {shown or 'none at all'}")
 
     def refuse_columns(self, where: str, why: str, *, value: bool = False) -> None:
-        """Refuse ``columns=`` and, unless ``value`` has a meaning here, ``value=``, rather than ignore them."""
+        """Refuse ``columns`` and, unless ``value`` has a meaning here, ``value``, rather than ignore them."""
         if self.columns or (self.value is not None and not value):
-            given = "columns=" if self.columns else "value="
-            raise InputError(f"{where}: {given} has no meaning here: {why}")
+            given = "columns" if self.columns else "value"
+            raise InputError(f"{where}: the option {given} has no meaning here: {why}")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The runs of a source, and what was left out of them: how many of what."""
+    """The runs of a source, and what was left out of them: how many of what.
+
+    problems: what each run was kept under, where the source is a memory.
+    """
 
     runs: list[Run]
     skipped: Mapping[str, int] = field(default_factory=dict)
+    problems: Sequence[str | None] = ()
 
     def left_out(self) -> str:
         """Say in words what was left out; nothing if all was taken."""

@@ -15,6 +15,7 @@ import os
 import sqlite3
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from functools import partial
@@ -29,15 +30,16 @@ from recollect.history.importers.smac import RUN_HISTORY, is_history, read_histo
 from recollect.history.importers.tables import read_csv, read_frame, read_json_lines, read_json_rows
 from recollect.history.importers.texts import as_json, objects_of, text_of
 from recollect.history.lines import from_lines, is_head
+from recollect.history.memory import DEFAULT_PROBLEM, Kept
 from recollect.history.run import Direction, Run, sign_of
-from recollect.history.storage import URL, shown
+from recollect.history.storage import URL, Store, shown
 
 KINDS = ("csv", "jsonl", "json", "smac", "optuna", "mlflow")
-UNDERSTOOD = (
-    "an optuna.Study, an Optuna storage or its URL (sqlite:///..., postgresql://...), a pandas DataFrame, a .csv, "
-    ".jsonl or .json file (also .gz), SMAC3's runhistory.json, a .db file of Optuna or MLflow, an MLflow folder "
-    "(mlruns), or 'mlflow:' and a tracking URI"
+NAMED = (
+    "a .csv, .jsonl or .json file (also .gz), SMAC3's runhistory.json, a .db file of Optuna or MLflow, an MLflow "
+    "folder (mlruns), the URL of an Optuna storage (sqlite:///..., postgresql://...), or 'mlflow:' and a tracking URI"
 )
+UNDERSTOOD = f"an optuna.Study, an Optuna storage, a pandas DataFrame, or the name of one of: {NAMED}"
 MLFLOW, JOURNAL = "mlflow:", "journal:"
 SQLITE = b"SQLite format 3\0"
 Reader = Callable[[Asked], Found]
@@ -59,15 +61,52 @@ def read_runs(
     column or metric with the value. direction: "minimize" unless the source says otherwise. columns: roles of a table's
     columns by name: "task", "value", "state", "seconds", "hyperparameter" or "ignore".
     """
-    if direction is not None:
-        sign_of(direction)
+    return _found(source, kind, Asked(task, value, direction, columns or {})).runs
+
+
+def read_kept(
+    source: Any,
+    problem: str | None = None,
+    *,
+    into: Store | None = None,
+    kind: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    **asked: Any,
+) -> list[Kept]:
+    """Return the runs in a source, as `read_runs` does, each with the problem it is to be kept under.
+
+    Of a memory, runs come from ``problem`` if the memory has it, from all problems if not. They are to be kept under
+    ``problem``, or if there is None each under its own. ``into`` is where: a memory is not read into itself.
+    """
+    found = _found(source, kind, Asked(**asked, columns=columns or {}, problem=problem, into=into))
+    own = found.problems or [None] * len(found.runs)
+    kept = [
+        Kept((its or DEFAULT_PROBLEM) if problem is None else problem, run)
+        for run, its in zip(found.runs, own, strict=True)
+    ]
+    places = Counter((each.problem, each.run.task) for each in kept)
+    for (name, task), count in places.items():
+        if count > 1:
+            raise InputError(
+                f"{_called(source)}: {count} runs would become task {task!r} of problem {name!r}; "
+                "nothing was imported: import them one at a time, under different problems"
+            )
+    return kept
+
+
+def _found(source: Any, kind: str | None, asked: Asked) -> Found:
+    if asked.direction is not None:
+        sign_of(asked.direction)
     if kind is not None and kind not in KINDS:
         raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    found = _reader(source, kind)(Asked(task, value, direction, columns or {}))
+    found = _reader(source, kind)(asked)
     if left_out := found.left_out():
-        name = shown(os.fspath(source)) if isinstance(source, str | os.PathLike) else type(source).__name__
-        warnings.warn(f"{name}: left out {left_out}", RecollectWarning, stacklevel=2)
-    return found.runs
+        warnings.warn(f"{_called(source)}: left out {left_out}", RecollectWarning, stacklevel=3)
+    return found
+
+
+def _called(source: Any) -> str:
+    return shown(os.fspath(source)) if isinstance(source, str | os.PathLike) else type(source).__name__
 
 
 def _reader(source: Any, kind: str | None) -> Reader:
@@ -90,7 +129,7 @@ def _named(name: str, kind: str | None) -> Reader:
         return partial(read_tracking if kind == "mlflow" else read_storage, name)
     path = Path(name).expanduser()
     if not name.strip() or not path.exists():
-        raise InputError(f"{name!r}: there is no such file; expected {UNDERSTOOD}")
+        raise InputError(f"{name!r}: there is no such file; expected {NAMED}")
     return _kinds(path)[kind or _kind(path)]
 
 
@@ -112,14 +151,20 @@ def _kind(path: Path) -> str:
     if path.is_dir():
         return _kind_of_folder(path)
     with path.open("rb") as file:
-        if file.read(len(SQLITE)) == SQLITE:
-            return _kind_of_database(path)
+        start = file.read(len(SQLITE))
+    if not start:
+        raise InputError(f"{path}: the file is empty")
+    if start == SQLITE:
+        return _kind_of_database(path)
     if path.name == RUN_HISTORY:
         return "smac"
     ending = Path(path.name.removesuffix(".gz")).suffix.removeprefix(".").lower()
     if ending in ("csv", "jsonl", "json"):
         return ending
-    raise InputError(f"{path}: not recognised: expected {UNDERSTOOD}; kind= says what a file of another name is")
+    raise InputError(
+        f"{path}: not recognised: expected {NAMED}; "
+        "rename a file that is one of these, or in Python say with kind= which"
+    )
 
 
 def _kind_of_folder(path: Path) -> str:

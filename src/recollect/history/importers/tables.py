@@ -171,7 +171,8 @@ def _roles(table: Table, asked: Asked) -> tuple[dict[str, str], list[str]]:
     special |= {role: name for name, role in given.items() if role in SPECIAL}
     if "value" not in special:
         raise InputError(
-            f"{table.name}: there is no column 'value', only {', '.join(table.columns)}: value= names the one to use"
+            f"{table.name}: there is no column 'value', only {', '.join(table.columns)}: "
+            "the option value names the one to use"
         )
     taken = {*special.values(), *(name for name, role in given.items() if role == "ignore")}
     hyperparameters = [name for name in table.columns if name not in taken]

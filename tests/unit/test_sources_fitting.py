@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +97,10 @@ class Killed:
     def __init__(self, answers: int) -> None:
         self.answers = answers
         self.asked = 0
+        self.ended = False
+
+    def shutdown(self, *, wait: bool, kill_workers: bool) -> None:
+        self.ended = kill_workers and not wait
 
     def submit(self, function: Callable[..., Any], batch: Any) -> Future[Any]:
         self.asked += 1
@@ -114,6 +121,33 @@ def test_what_killed_processes_leave_is_fitted_here(answers: int, monkeypatch: p
     several = fit_sources(runs, shape=SHAPE, settings=QUICK, cache=None, jobs=3)
     np.testing.assert_array_equal(several.theta, one.theta)
     assert answers < others.asked <= answers + 4  # once it is known nothing more is asked
+    assert others.ended
+
+
+def loky_processes() -> set[int]:
+    """Those that this process has started."""
+    found = set()
+    for task in Path("/proc/self/task").iterdir():
+        with suppress(OSError):  # it ends while one looks
+            for pid in (task / "children").read_text().split():
+                if "popen_loky" in Path(f"/proc/{pid}/cmdline").read_text():
+                    found.add(int(pid))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="processes are found in /proc")
+def test_other_users_of_joblib_are_not_disturbed_and_no_process_is_left() -> None:
+    runs = [make_run(i) for i in range(6)]
+    joblib = import_module("joblib")
+    for _ in range(2):
+        fit_sources(runs, shape=SHAPE, settings=QUICK, cache=None, jobs=2)
+        assert joblib.Parallel(n_jobs=2)(joblib.delayed(abs)(number) for number in (-1, -2)) == [1, 2]
+    before = loky_processes()
+    fit_sources(runs, shape=SHAPE, settings=QUICK, cache=None, jobs=2)
+    deadline = time.monotonic() + 10.0
+    while loky_processes() - before:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("workers", [1, 2, 5])

@@ -15,11 +15,12 @@ import multiprocessing
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
@@ -216,15 +217,26 @@ def _workers(missing: dict[bytes, Task], jobs: int | None) -> int:
 
 
 def _results(missing: dict[bytes, Task], workers: int) -> Iterator[dict[bytes, FloatArray]]:
-    """Fits as they are finished; the longest are begun first.
-
-    This process is one of the workers: the others take a while to start. What they cannot finish is fitted here.
-    """
+    """Fits as they are finished; the longest are begun first."""
     batches = _batches(missing, workers)
-    others = _executor(workers - 1) if workers > 1 else None
+    if workers == 1:
+        yield from map(_fits, batches)
+        return
+    others = _executor(workers - 1)
+    try:
+        yield from _shared(batches, others, most=AHEAD * (workers - 1))
+    finally:
+        others.shutdown(wait=False, kill_workers=True)
+
+
+def _shared(batches: deque[dict[bytes, Task]], others: Any, *, most: int) -> Iterator[dict[bytes, FloatArray]]:
+    """Fits as they are finished, by this process and others that have at ``most`` so many batches at hand.
+
+    The others take a while to start, this process begins at once. What they cannot finish is fitted here.
+    """
     running: dict[Future[dict[bytes, FloatArray]], dict[bytes, Task]] = {}
     while batches or running:
-        while others is not None and batches and len(running) < AHEAD * (workers - 1):
+        while batches and len(running) < most:
             batch = batches.popleft()
             running[others.submit(_fits, batch)] = batch
         if batches:
@@ -234,7 +246,7 @@ def _results(missing: dict[bytes, Task], workers: int) -> Iterator[dict[bytes, F
             try:
                 fits = future.result()
             except BrokenProcessPool:
-                others, fits = None, _fits(batch)
+                most, fits = 0, _fits(batch)
             yield fits
 
 
@@ -250,10 +262,9 @@ def _batches(missing: dict[bytes, Task], workers: int) -> deque[dict[bytes, Task
     return batches
 
 
-def _executor(count: int) -> Executor:
-    """So many processes of this computer, kept for the next time."""
-    executor: Executor = import_module("joblib.externals.loky").get_reusable_executor(count)
-    return executor
+def _executor(count: int) -> Any:
+    """So many processes of this computer; not those that joblib keeps, which others in this process may be using."""
+    return import_module("joblib.externals.loky").ProcessPoolExecutor(count)
 
 
 def _fits(tasks: dict[bytes, Task]) -> dict[bytes, FloatArray]:

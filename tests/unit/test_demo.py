@@ -167,14 +167,12 @@ def test_the_table_has_means_and_counts_of_strict_wins() -> None:
 
 
 def test_past_runs_are_listed_by_mean_weight_with_the_share_of_pairs_in_order() -> None:
-    def influence(task: str, misranked: int) -> Influence:
-        return Influence(task, 9, True, 0.0, misranked, 1.0, True, 0.0, "")
+    def influence(task: str, misranked: int, weight: float = 0.0) -> Influence:
+        return Influence(task, 9, True, 0.0, misranked, 1.0, True, 0.0, "", weight)
 
-    run = Run("new", [{"x": float(number)} for number in range(6)], range(6))  # the last suggestion knew five: 20 pairs
-    past = (influence("poor", 15), influence("good", 2), *(influence(f"no {i}", 10) for i in range(5)))
-    result: Any = SimpleNamespace(run=run, explain=lambda: SimpleNamespace(past=past))
-    notes = [{"past": {"good": 0.6, "poor": 0.2}, "target": 0.2}, {"past": {"good": 0.2}, "target": 0.6}]
-    lines = [line.split("│") for line in text_of(demo.helpers(result, notes)).splitlines() if "│" in line]
+    past = (influence("poor", 15, 0.1), influence("good", 2, 0.4), *(influence(f"no {i}", 10) for i in range(5)))
+    shown: Any = SimpleNamespace(past=past, target=influence("(this task)", 4, 0.4), pairs=20)
+    lines = [line.split("│") for line in text_of(demo.helpers(shown)).splitlines() if "│" in line]
     rows = [[cell.strip() for cell in line[1:4]] for line in lines]
     assert rows[:2] == [["good", "0.40", "90%"], ["poor", "0.10", "25%"]]
     assert rows[-2:] == [["the other 2", "0.10", ""], ["(these data alone)", "0.40", ""]]

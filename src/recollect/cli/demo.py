@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from recollect.bench.suite.datasets import Split
-    from recollect.history.memory import Memory
     from recollect.history.run import Config, Run
+    from recollect.optimizer.explain import Explanation
     from recollect.tuning.result import Result
 
 SPACE, NEW = "own-svm", "diabetes"
@@ -77,13 +77,12 @@ def run_demo(trials: int, seed: int) -> None:
             memory.add(run, SPACE)
         console.print(INTRODUCTION.format(past=len(past), each=PAST_TRIALS, hold_outs=HOLD_OUTS))
         result = _tune(OURS, seed, trials=trials, memory=memory, progress=True)
-        notes = notes_of(memory)
     curves = compare(result.run, seed=seed)
     points = sorted({point for point in POINTS if point < trials} | {trials})
     console.print(comparison(curves, points))
     console.print(verdict(curves, points))
     console.print()
-    console.print(helpers(result, notes))
+    console.print(helpers(result.explain()))
     console.print(worst_case(len(past), trials))
     console.print(f"\n[bold]Best configuration of repetition 1 with past runs[/bold]  1 - AUC {result.best_value:.4f}")
     console.print(f"  {written(result.best_config or {})}\n")
@@ -211,34 +210,22 @@ def _against(curves: Curves, rival: str, points: Sequence[int]) -> str:
     return ", ".join(f"{word} after {listed(where)} trials" for word, where in found.items() if where)
 
 
-def notes_of(memory: Memory) -> list[dict[str, Any]]:
-    """Return what was noted with each trial that models have suggested: the weights of past runs and of this task."""
-    from recollect.history.studies import INFLUENCE_KEY, find
-
-    entry = find(memory.store, SPACE, NEW)
-    assert entry is not None
-    notes = [frozen.user_attrs[INFLUENCE_KEY] for frozen in memory.store.optuna.get_all_trials(entry.id)]
-    return [note for note in notes if "past" in note]
-
-
-def helpers(result: Result, notes: Sequence[Mapping[str, Any]]) -> Table:
+def helpers(shown: Explanation) -> Table:
     """Return the table of the past runs with most weight: how much, and how well they order the new results."""
     from rich.table import Table
 
-    past = result.explain().past
-    mean = {entry.task: float(np.mean([note["past"].get(entry.task, 0.0) for note in notes])) for entry in past}
-    own = float(np.mean([note["target"] for note in notes]))
-    told = len(result.run.succeeded) - 1  # when the last suggestion was made
     table = Table(title="Which past runs had most weight in repetition 1, mean over its trials", title_justify="left")
     table.add_column("past run")
     table.add_column("weight", justify="right")
     table.add_column("pairs of new results in right order", justify="right")
-    first = sorted(past, key=lambda entry: -mean[entry.task])[:MOST_SHOWN]
+    mean = {entry.task: entry.mean_weight or 0.0 for entry in (*shown.past, shown.target)}
+    first = sorted(shown.past, key=lambda entry: -mean[entry.task])[:MOST_SHOWN]
     for entry in first:
-        right = "-" if entry.misranked is None else f"{1.0 - entry.misranked / (told * (told - 1)):.0%}"
+        right = "-" if entry.misranked is None or not shown.pairs else f"{1.0 - entry.misranked / shown.pairs:.0%}"
         table.add_row(entry.task, f"{mean[entry.task]:.2f}", right)
+    own = mean[shown.target.task]
     others = 1.0 - own - sum(mean[entry.task] for entry in first)
-    table.add_row(f"the other {len(past) - len(first)}", f"{max(others, 0.0):.2f}", "")
+    table.add_row(f"the other {len(shown.past) - len(first)}", f"{max(others, 0.0):.2f}", "")
     table.add_row("(these data alone)", f"{own:.2f}", "")
     return table
 

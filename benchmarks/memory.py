@@ -1,10 +1,11 @@
 """What a memory costs: the start from 200 past runs of 50 trials in SQLite, and what `minimize` adds to each trial.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/memory.py [--runs 200] [--trials 50] [--peer]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/memory.py [--runs 200] [--trials 50] [--starts 1] [--peer]
 
 Past runs are drawn from the embedded benchmark own-svm-grid (six hyperparameters, 35 real data sets, rows at random).
-The start is measured in a fresh process, from opening the memory to the first suggestion, once without and then with
-the cache of fitted models; ``--peer`` reads the same file with Optuna's own study.get_trials() beside it.
+The start is measured in a fresh process, from opening the memory to the first suggestion, ``--starts`` times without
+and then three times with the cache of fitted models; ``--peer`` reads the same file with Optuna's own
+study.get_trials() beside it.
 """
 
 from __future__ import annotations
@@ -97,6 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--trials", type=int, default=50)
+    parser.add_argument("--starts", type=int, default=1, help="first starts, each with an empty cache")
     parser.add_argument("--peer", action="store_true")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -104,7 +106,8 @@ def main() -> None:
         begin = time.perf_counter()
         fill(path, given.runs, given.trials)
         print(f"writing {given.runs} runs of {given.trials} trials: {time.perf_counter() - begin:.1f} s")
-        for what, cache in (("first", "cache"), ("cached", "cache"), ("cached", "cache"), ("cached", "cache")):
+        caches = [f"cache {number}" for number in range(given.starts)]
+        for what, cache in [*(("first", cache) for cache in caches), *[("cached", caches[-1])] * 3]:
             loaded, ready, count = start(path, Path(folder) / cache)
             print(f"start from {count} past runs, {what}: read in {loaded:.2f} s, first suggestion after {ready:.2f} s")
         if given.peer:

@@ -126,7 +126,7 @@ class Memory:
             runs = read_entries(self._store, [entry for entry in chosen if entry.direction == direction], spaces=False)
         other = [f"{entry.task!r} ({entry.direction or 'several objectives'})" for entry in chosen
                  if entry.direction != direction]  # fmt: skip
-        foreign = [run for run in runs if run.trials and not any(names & config.keys() for config in run.configs)]
+        foreign = [run for run in runs if run.foreign_to(names)]
         for left, reason in (
             (other, f"not to {direction}"),
             ([repr(run.task) for run in foreign], "no hyperparameter in common"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal
@@ -147,6 +147,10 @@ class Run:
     def succeeded(self) -> tuple[Trial, ...]:
         """Return the trials that gave a value."""
         return tuple(trial for trial in self.trials if trial.ok)
+
+    def foreign_to(self, names: Set[str]) -> bool:
+        """Whether it has trials, but none with any of these hyperparameters."""
+        return bool(self.trials) and not any(names & trial.config.keys() for trial in self.trials)
 
     @property
     def X(self) -> FloatArray:

@@ -78,8 +78,7 @@ def gather(runs: Iterable[Run], space: Space, direction: str, method: Method) ->
 
 
 def _one(run: Run, alignment: Alignment, *, space: Space, method: Method) -> PastRun:
-    known = set(space.names)
-    foreign = bool(run.trials) and not any(known & config.keys() for config in run.configs)
+    foreign = run.foreign_to(set(space.names))
     return PastRun(run.task, len(run), alignment, None if foreign else _data(run, alignment, method), foreign)
 
 

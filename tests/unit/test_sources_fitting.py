@@ -92,10 +92,10 @@ def test_fits_do_not_depend_on_the_number_of_processes(fits: list[np.ndarray], t
 
 
 class Killed:
-    """Processes of which the first batches come back, and whose death is then noticed."""
+    """Processes of which the first batches come back, and whose death is then noticed: at once, or by and by."""
 
-    def __init__(self, answers: int) -> None:
-        self.answers = answers
+    def __init__(self, answers: int, *, at_once: bool) -> None:
+        self.answers, self.at_once = answers, at_once
         self.asked = 0
         self.ended = False
 
@@ -107,16 +107,21 @@ class Killed:
         future: Future[Any] = Future()
         if self.asked <= self.answers:
             future.set_result(function(batch))
+        elif self.at_once:
+            raise BrokenProcessPool("killed")
         else:
             future.set_exception(BrokenProcessPool("killed"))
         return future
 
 
+@pytest.mark.parametrize("at_once", [False, True])
 @pytest.mark.parametrize("answers", [0, 1, 3])
-def test_what_killed_processes_leave_is_fitted_here(answers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_killed_processes_leave_is_fitted_here(
+    answers: int, at_once: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runs = [make_run(i) for i in range(12)]
     one = fit_sources(runs, shape=SHAPE, settings=QUICK, cache=None, jobs=1)
-    others = Killed(answers)
+    others = Killed(answers, at_once=at_once)
     monkeypatch.setattr(fitting, "_executor", lambda _count: others)
     several = fit_sources(runs, shape=SHAPE, settings=QUICK, cache=None, jobs=3)
     np.testing.assert_array_equal(several.theta, one.theta)

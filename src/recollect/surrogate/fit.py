@@ -118,17 +118,16 @@ def most_probable(searches: Sequence[Search], settings: FitSettings) -> list[Flo
         )
         for bundle in bundles
     ]
+    moving = [_moving(objective.free) for objective in objectives]
     firsts = np.cumsum([0, *map(len, bundles)])  # the first group of each bundle
 
     def posterior(theta: FloatArray, group: IntArray) -> tuple[FloatArray, FloatArray]:
         values, slopes = np.empty(len(theta)), np.zeros(theta.shape)
         edges = np.searchsorted(group, firsts)
-        for objective, first, begin, end in zip(objectives, firsts, edges, edges[1:], strict=False):
+        for objective, free, first, begin, end in zip(objectives, moving, firsts, edges, edges[1:], strict=False):
             if begin < end:
-                moving = _moving(objective.free)
-                values[begin:end], slopes[begin:end, moving] = objective(
-                    theta[begin:end, moving], group[begin:end] - first
-                )
+                found = objective(theta[begin:end, free], group[begin:end] - first)
+                values[begin:end], slopes[begin:end, free] = found
         return values, slopes
 
     group = np.repeat(np.arange(len(order)), each)

@@ -237,8 +237,12 @@ def _shared(batches: deque[dict[bytes, Task]], others: Any, *, most: int) -> Ite
     running: dict[Future[dict[bytes, FloatArray]], dict[bytes, Task]] = {}
     while batches or running:
         while batches and len(running) < most:
-            batch = batches.popleft()
-            running[others.submit(_fits, batch)] = batch
+            try:
+                future = others.submit(_fits, batches[0])
+            except BrokenProcessPool:
+                most = 0
+            else:
+                running[future] = batches.popleft()
         if batches:
             yield _fits(batches.popleft())
         for future in wait(running, timeout=0 if batches else None, return_when=FIRST_COMPLETED).done:

@@ -22,12 +22,12 @@ from importlib.util import find_spec
 import numpy as np
 
 from recollect.numerics.threads import single_threaded
-from recollect.surrogate.fit import FitSettings, fit_gp
+from recollect.surrogate.fit import PAST_RULES, FitSettings, fit_gp
 from recollect.surrogate.prior import PAPER_PRIOR, PAST_PRIOR
 from recollect.transfer.sources import SourceFit
 
 PLAIN = dataclasses.replace(PAPER_PRIOR, use_priors=False)
-PAST = FitSettings(dataclasses.replace(PAST_PRIOR, use_priors=False), SourceFit().restarts)
+PAST = FitSettings(dataclasses.replace(PAST_PRIOR, use_priors=False), SourceFit().restarts, rules=PAST_RULES)
 HARTMANN_A = np.array(
     [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
 )

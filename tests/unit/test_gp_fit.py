@@ -12,7 +12,7 @@ from scipy.stats import norm
 
 from recollect import bench
 from recollect.errors import InputError
-from recollect.surrogate.fit import FitSettings, fit_gp
+from recollect.surrogate.fit import PAST_RULES, FitSettings, fit_gp
 from recollect.surrogate.kernels import Hyperparameters
 from recollect.surrogate.objective import NegativeLogPosterior
 from recollect.surrogate.pairs import Pairs
@@ -190,8 +190,8 @@ def test_random_starts_follow_their_distributions_within_the_bounds() -> None:
 def test_starts_for_past_runs_have_no_short_length_scale_and_are_else_the_same() -> None:
     starts, whole = PAST_PRIOR.draw_starts(4000, 2, rng=rng()), PAPER_PRIOR.draw_starts(4000, 2, rng=rng())
     np.testing.assert_array_equal(starts[:, [0, 3]], whole[:, [0, 3]])
-    np.testing.assert_allclose(starts[:, 1:3].min(axis=0), np.log(0.1), atol=0.01)
-    np.testing.assert_allclose(np.median(starts[:, 1:3], axis=0), np.log(0.1 * 1.08966) / 2.0, atol=0.1)
+    np.testing.assert_allclose(starts[:, 1:3].min(axis=0), np.log(0.15), atol=0.01)
+    np.testing.assert_allclose(np.median(starts[:, 1:3], axis=0), np.log(0.15 * 1.08966) / 2.0, atol=0.1)
 
 
 @pytest.mark.parametrize(("shortest", "least"), [(0.0, 0.3), (0.1, 0.3), (0.4, 0.4), (0.5, 0.5)])
@@ -216,8 +216,8 @@ def test_few_starts_that_are_not_too_short_find_what_many_from_anywhere_miss() -
         X = benchmark.space.encode([task.candidates[row] for row in rows])
         y = [task.evaluate(task.candidates[row]) for row in rows]
         few, many = (
-            fit_gp(X, y, categorical=benchmark.space.categorical, settings=FitSettings(prior, restarts), rng=rng())
-            for prior, restarts in ((PAST_PRIOR, 5), (PAPER_PRIOR, 10))
+            fit_gp(X, y, categorical=benchmark.space.categorical, settings=settings, rng=rng())
+            for settings in (FitSettings(PAST_PRIOR, 4, rules=PAST_RULES), FitSettings(PAPER_PRIOR, 10))
         )
         gained.append(few.log_posterior - many.log_posterior)
     assert np.mean(gained) > 0.05

@@ -45,8 +45,9 @@ def two_wells(x: np.ndarray) -> tuple[float, np.ndarray]:
     return float((x[0] ** 2 - 1) ** 2 - 0.2 * x[0]), np.array([4 * x[0] * (x[0] ** 2 - 1) - 0.2])
 
 
+@pytest.mark.parametrize("guess", [None, 0.02, 0.2, 20.0])
 @pytest.mark.parametrize("seed", range(20))
-def test_a_convex_function_in_a_box_has_the_minimum_that_scipy_finds(seed: int) -> None:
+def test_a_convex_function_in_a_box_has_the_minimum_that_scipy_finds(seed: int, guess: float | None) -> None:
     rng = np.random.default_rng(seed)
     p = int(rng.integers(1, 9))
     root, middle = rng.normal(size=(p, p)), rng.normal(scale=2.0, size=p)
@@ -60,10 +61,32 @@ def test_a_convex_function_in_a_box_has_the_minimum_that_scipy_finds(seed: int) 
     starts = rng.uniform(box[:, 0], box[:, 1], size=(4, p))
     tight = {"ftol": 1e-14, "gtol": 1e-9}
     reference = minimize(bowl, starts[0], jac=True, method="L-BFGS-B", bounds=box, options=tight)
-    best, value, _ = best_of(bowl, starts, box)
+    best, value, _ = best_of(bowl, starts, box, Rules(guess=guess))
     assert value == pytest.approx(reference.fun, rel=1e-7, abs=1e-7)
     np.testing.assert_allclose(best, reference.x, atol=1e-3)
     assert np.all((best >= box[:, 0]) & (best <= box[:, 1]))
+
+
+def test_with_the_right_guess_the_first_step_ends_in_the_minimum_of_a_parabola() -> None:
+    def parabola(x: np.ndarray) -> tuple[float, np.ndarray]:
+        return float(2.5 * np.square(x - 0.5).sum()), 5.0 * (x - 0.5)
+
+    start = np.array([[-0.7, 1.9]])
+    best, _, evaluations = best_of(parabola, start, BOX, Rules(guess=0.2))
+    assert (best.tolist(), evaluations) == (pytest.approx([0.5, 0.5], abs=1e-12), 2)
+    assert best_of(parabola, start, BOX)[2] > 2
+
+
+def test_a_guess_is_not_trusted_with_a_first_step_longer_than_two() -> None:
+    wide = 100.0 * BOX
+    ends, _ = minimize_lockstep(
+        Together(lambda x: (float(np.square(x).sum()), 2.0 * x)),
+        np.array([[30.0, -40.0]]),
+        wide,
+        group=np.zeros(1, dtype=int),
+        rules=Rules(guess=0.5, rounds=1),
+    )
+    np.testing.assert_allclose(ends, [[28.8, -38.4]])
 
 
 def test_a_run_near_a_better_one_is_given_up_and_the_others_are_not() -> None:

@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from recollect.history.run import State, Trial
@@ -120,8 +122,9 @@ def read_after(store: Store, study: int, settled: int) -> list[Record]:
         found = _read(fetch, these, keys=None)
         records = {record.id: record for _, record in found}
         columns = "a.trial_id, a.key, a.value_json"
-        for trial, key, text in _join(fetch, columns, "trial_system_attributes", these, among=records):
-            records[trial].system_attrs[key] = json.loads(text)
+        for trial, key, text in _join(fetch, columns, "trial_system_attributes", these):
+            if trial in records:
+                records[trial].system_attrs[key] = json.loads(text)
         return list(records.values())
 
 
@@ -145,36 +148,37 @@ def _record(frozen: FrozenTrial) -> Record:
 
 def _read(fetch: Fetch, these: str, *, keys: Collection[str] | None) -> list[tuple[int, Record]]:
     """Return the trials ``t`` for which a condition holds, each with its study; keys None: with all user attributes."""
-    records: dict[int, Record] = {}
-    found = []
     columns = "t.trial_id, t.study_id, t.number, t.state, t.datetime_start, t.datetime_complete"
-    for trial, study, number, state, begin, end in fetch(f"select {columns} from trials t where {these} order by 1"):
-        records[trial] = Record(trial, number, state, _time(begin), _time(end))
-        found.append((study, records[trial]))
-    readers: dict[str, Callable[[float], Any]] = {}
+    trials = list(fetch(f"select {columns} from trials t where {these} order by 1"))
+    reader = cache(_reader)
+    params: defaultdict[int, dict[str, Any]] = defaultdict(dict)
     columns = "a.trial_id, a.param_name, a.param_value, a.distribution_json"
-    for trial, name, code, text in _join(fetch, columns, "trial_params", f"{these} order by a.param_id", among=records):
-        if text not in readers:
-            readers[text] = _reader(text)
-        records[trial].params[name] = readers[text](code)
+    for trial, name, code, text in _join(fetch, columns, "trial_params", f"{these} order by a.param_id"):
+        params[trial][name] = reader(text)(code)
+    values: defaultdict[int, list[float]] = defaultdict(list)
     columns = "a.trial_id, a.value, a.value_type"
-    for trial, value, kind in _join(fetch, columns, "trial_values", f"{these} order by a.objective", among=records):
-        record = records[trial]
-        record.values = [*(record.values or ()), INFINITE.get(kind, value)]
+    for trial, value, kind in _join(fetch, columns, "trial_values", f"{these} order by a.objective"):
+        values[trial].append(INFINITE.get(kind, value))
+    attributes: defaultdict[int, dict[str, Any]] = defaultdict(dict)
     columns = "a.trial_id, a.key, a.value_json"
-    for trial, key, text in _join(fetch, columns, "trial_user_attributes", these, among=records):
+    for trial, key, text in _join(fetch, columns, "trial_user_attributes", these):
         if keys is None or key in keys:
-            records[trial].user_attrs[key] = json.loads(text)
+            attributes[trial][key] = json.loads(text)
+    intermediate: defaultdict[int, dict[int, float]] = defaultdict(dict)
     columns = "a.trial_id, a.step, a.intermediate_value, a.intermediate_value_type"
-    for trial, step, value, kind in _join(fetch, columns, "trial_intermediate_values", these, among=records):
-        records[trial].intermediate_values[step] = INFINITE.get(kind, math.nan if kind == "NAN" else value)
+    for trial, step, value, kind in _join(fetch, columns, "trial_intermediate_values", these):
+        intermediate[trial][step] = INFINITE.get(kind, math.nan if kind == "NAN" else value)
+    found = []
+    for trial, study, number, state, begin, end in trials:
+        record = Record(trial, number, state, _time(begin), _time(end), values.get(trial), params[trial])
+        record.user_attrs, record.intermediate_values = attributes[trial], intermediate[trial]
+        found.append((study, record))
     return found
 
 
-def _join(fetch: Fetch, columns: str, table: str, these: str, *, among: Collection[int]) -> Iterable[Any]:
-    """Return rows that belong to trials; others have come after the trials were read."""
-    rows = fetch(f"select {columns} from {table} a join trials t on a.trial_id = t.trial_id where {these}")
-    return (row for row in rows if row[0] in among)
+def _join(fetch: Fetch, columns: str, table: str, these: str) -> Iterable[Any]:
+    """Return rows that belong to trials, some perhaps to trials that have come after these were read."""
+    return fetch(f"select {columns} from {table} a join trials t on a.trial_id = t.trial_id where {these}")
 
 
 def _reader(distribution: str) -> Callable[[float], Any]:

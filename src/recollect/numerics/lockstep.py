@@ -4,7 +4,8 @@ All runs take each step together, so that an objective which is cheap for many p
 is called as often as the longest run needs it, not as often as all runs together.  No run depends on those of other
 functions.
 
-Each run keeps an estimate ``H (p, p)`` of the inverse second derivatives.  Coordinates at a bound that the slope pushes
+Each run keeps an estimate ``H (p, p)`` of the inverse second derivatives, which begins with a guess if the caller has
+one and otherwise with what the first step, of length one, shows.  Coordinates at a bound that the slope pushes
 against stay there; the others move by -H g, the step is bent back into the bounds, and shortened until the value falls
 by a fair part of what the slope promises.  Where the value or a slope is not finite a step is too long.  A run that has
 come near a better one would end where that one ends, and is given up.
@@ -29,6 +30,7 @@ Objective: TypeAlias = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatA
 REFUSED = 1e25
 FAIR = 1e-4  # part of the promised decrease that a step has to bring
 SHORTEST = 1e-10  # of a step, as a part of -H g
+LONGEST = 2.0  # of the first step, where H is guessed
 
 
 @dataclass(slots=True)
@@ -55,16 +57,18 @@ class _Runs:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When a run stops.
+    """How a run begins and when it stops.
 
-    When the relative ``decrease`` of the value or the projected ``slope`` is small enough (the criteria of L-BFGS-B in
-    SciPy), when it differs from a better run by less than ``near`` in every coordinate, or after so many ``rounds``.
+    It begins with H = ``guess`` in all directions; None: nothing is known. It stops when the relative ``decrease`` of
+    the value or the projected ``slope`` is small enough (the criteria of L-BFGS-B in SciPy), when it differs from a
+    better run by less than ``near`` in every coordinate, or after so many ``rounds``.
     """
 
     decrease: float = 2.220446049250313e-09
     slope: float = 1e-5
     near: float = 0.0
     rounds: int = 1000
+    guess: float | None = None
 
 
 USUAL = Rules()
@@ -84,7 +88,7 @@ def minimize_lockstep(
     low, high = bounds.T
     points = np.minimum(np.maximum(starts, low), high)
     values, g = _guarded(objective, points, group)
-    runs = _begin(points, values, g, group)
+    runs = _begin(points, values, g, group, rules.guess)
     runs.keep((values < REFUSED) & (_projected(runs, low, high) > rules.slope))
     for left in reversed(range(rules.rounds)):
         if not runs.f.size:
@@ -110,12 +114,13 @@ def _guarded(objective: Objective, x: FloatArray, group: IntArray) -> tuple[Floa
     return (f, g) if finite.all() else (np.where(finite, f, REFUSED), np.where(finite[:, None], g, 0.0))
 
 
-def _begin(x: FloatArray, f: FloatArray, g: FloatArray, group: IntArray) -> _Runs:
-    """Runs whose first step has length one."""
+def _begin(x: FloatArray, f: FloatArray, g: FloatArray, group: IntArray, guess: float | None) -> _Runs:
+    """Runs whose first step has length one, or with a guess at most two."""
     r, p = x.shape
     length = np.maximum(np.sqrt(np.square(g).sum(axis=1)), np.finfo(np.float64).tiny)
-    H = np.tile(np.eye(p), (r, 1, 1))
-    return _Runs(np.arange(r), group, x, f, g, H, 1.0 / length, np.ones(r, dtype=np.bool_))
+    step = 1.0 / length if guess is None else np.minimum(1.0, LONGEST / (guess * length))
+    H = np.tile(np.eye(p) * (1.0 if guess is None else guess), (r, 1, 1))
+    return _Runs(np.arange(r), group, x, f, g, H, step, np.full(r, guess is None))
 
 
 def _projected(runs: _Runs, low: FloatArray, high: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -29,17 +29,22 @@ from recollect.surrogate.pairs import Pairs, Scratch
 from recollect.surrogate.prior import PAPER_PRIOR, Prior
 from recollect.surrogate.scaling import standardize
 
+RULES = Rules(near=math.log(2.0))
+# Second derivatives of finished runs' log posteriors are about 5; knowing that saves a fifth of the evaluations.
+PAST_RULES = replace(RULES, guess=0.2)
+
 
 @dataclass(frozen=True, slots=True)
 class FitSettings:
     """How to fit: prior, random starts besides the given one, and whether rows of different activity are unrelated.
 
-    ``conditional=None`` means: if the data have inactive entries.
+    ``conditional=None`` means: if the data have inactive entries. ``rules`` say how starts are followed.
     """
 
     prior: Prior = PAPER_PRIOR
     restarts: int = 10
     conditional: bool | None = None
+    rules: Rules = RULES
 
     def __post_init__(self) -> None:
         """Check the number of restarts."""
@@ -48,7 +53,6 @@ class FitSettings:
 
 
 PAPER_SETTINGS = FitSettings()
-RULES = Rules(near=math.log(2.0))
 
 
 def fit_gp(
@@ -131,7 +135,7 @@ def most_probable(searches: Sequence[Search], settings: FitSettings) -> list[Flo
         return values, slopes
 
     group = np.repeat(np.arange(len(order)), each)
-    ends, values = minimize_lockstep(posterior, starts, bounds, group=group, rules=RULES)
+    ends, values = minimize_lockstep(posterior, starts, bounds, group=group, rules=settings.rules)
     best = ends[values.reshape(len(order), each).argmin(axis=1) + each * np.arange(len(order))]
     return [best[place] for place in np.argsort(order)]
 

@@ -116,5 +116,5 @@ class Prior:
 
 
 PAPER_PRIOR = Prior()
-PAST_PRIOR = Prior(shortest_start=0.1)
+PAST_PRIOR = Prior(shortest_start=0.15)
 TARGET_PRIOR = Prior(lengthscale_gamma=(3.0, 6.0))

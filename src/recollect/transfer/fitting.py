@@ -27,7 +27,7 @@ import numpy as np
 from recollect.errors import InputError
 from recollect.numerics.arrays import BoolArray, FloatArray, IntArray
 from recollect.numerics.threads import single_threaded
-from recollect.surrogate.fit import FitSettings, Search, most_probable
+from recollect.surrogate.fit import PAST_RULES, FitSettings, Search, most_probable
 from recollect.surrogate.kernels import INACTIVE, Hyperparameters, KernelShape, inactive
 from recollect.surrogate.prior import Prior
 from recollect.surrogate.scaling import standardize
@@ -37,12 +37,12 @@ from recollect.transfer.sources import SourceData, SourceFit, Sources, check_col
 
 Progress = Callable[[int, int], None]
 
-FIT_VERSION = 2  # part of the hash: to be raised when the same content is to be fitted in another way
+FIT_VERSION = 3  # part of the hash: to be raised when the same content is to be fitted in another way
 DECIMALS = 10  # of standardised targets: far below any noise, far above what two ways of standardising differ by
 USUAL_FIT = SourceFit()
 WORTH_WORKERS = 2.0  # seconds of fitting, below which starting other processes takes longer than it saves
 BETWEEN_WRITES = 0.5  # seconds
-TOGETHER = 8  # fits that are made at once: none depends on the others
+TOGETHER = 16  # fits that are made at once: none depends on the others
 AHEAD = 2  # batches that another process has at hand, so that it never waits
 
 
@@ -274,6 +274,7 @@ def _executor(count: int) -> Any:
 def _fits(tasks: dict[bytes, Task]) -> dict[bytes, FloatArray]:
     """``theta`` of each fitted process."""
     prior, restarts = next((task.prior, task.restarts) for task in tasks.values())
+    settings = FitSettings(prior, restarts, rules=PAST_RULES)
     with single_threaded():
-        found = most_probable([task.search() for task in tasks.values()], FitSettings(prior, restarts))
+        found = most_probable([task.search() for task in tasks.values()], settings)
     return dict(zip(tasks, found, strict=True))

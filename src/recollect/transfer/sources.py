@@ -65,7 +65,7 @@ class SourceFit:
     """
 
     prior: Prior = PAST_PRIOR
-    restarts: int = 5
+    restarts: int = 4
     most: int = 1000
     most_for_fit: int = 300
 

@@ -84,7 +84,7 @@ def test_trials_are_what_optuna_reads(file: Path) -> None:
             assert record.params == trial.params
             assert list(map(type, record.params.values())) == list(map(type, trial.params.values()))
             assert record.values == trial.values
-            assert repr(record.intermediate_values) == repr(trial.intermediate_values)
+            assert repr(dict(record.intermediate_values)) == repr(trial.intermediate_values)
             assert record.user_attrs == {key: value for key, value in trial.user_attrs.items() if key == "note"}
             if trial.duration is not None:
                 assert record.datetime_complete is not None
@@ -137,7 +137,7 @@ def test_old_names_of_distributions_are_understood() -> None:
 
 
 def test_a_record_of_a_running_trial_is_none_of_those_that_count() -> None:
-    assert Record(1, 0, "RUNNING", None, None).plain() is None
+    assert Record(1, 0, "RUNNING", None, None, None, {}, {}, {}, {}).plain() is None
 
 
 def test_studies_begun_at_the_same_moment_are_one_study(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ class Run:
     @property
     def succeeded(self) -> tuple[Trial, ...]:
         """Return the trials that gave a value."""
-        return tuple(trial for trial in self.trials if trial.ok)
+        return tuple([trial for trial in self.trials if trial.value is not None])
 
     def foreign_to(self, names: Set[str]) -> bool:
         """Whether it has trials, but none with any of these hyperparameters."""

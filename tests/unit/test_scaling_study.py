@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import typer
 from matplotlib.text import Text
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from recollect.bench import from_table, load, scaling
 from recollect.bench.figure_scaling import mean_seconds, scaling_figure
@@ -186,20 +186,44 @@ def test_the_figure_has_a_panel_for_each_question(rows: list[Measurement]) -> No
         scaling_figure("toy", [])
 
 
-def test_the_command_writes_rows_and_figure_and_says_what_was_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Measurement]
-) -> None:
-    monkeypatch.setattr(scaling, "_all_rows", lambda *_: iter(rows[:5]))
+def command(tmp_path: Path, *more: str) -> Result:
     app = typer.Typer()
     app.command()(scaling_command)
     table = tmp_path / "own.csv"
     table.write_text("task,x,error\na,1,2\na,2,3\n")
-    arguments = ["--table", str(table), "--out", str(tmp_path / "out"), "--repetitions", "1", "--most", "10"]
-    done = CliRunner().invoke(app, arguments)
+    out = str(tmp_path / "out")
+    return CliRunner().invoke(app, ["--table", str(table), "--out", out, "--repetitions", "1", "--most", "10", *more])
+
+
+@pytest.mark.parametrize("interrupted", [False, True])
+def test_the_command_writes_rows_and_figure_and_says_what_was_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Measurement], interrupted: bool
+) -> None:
+    def some(*_: object) -> Iterator[Measurement]:
+        yield from rows[:5]
+        if interrupted:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(scaling, "_all_rows", some)
+    done = command(tmp_path)
     assert done.exit_code == 0, done.output
-    assert "17 of 22 measurements were left out" in done.output
+    assert "17 of 22 measurements were not made" in done.output
     assert len((tmp_path / "out" / "scaling.csv").read_text().splitlines()) == 6
     assert (tmp_path / "out" / "scaling.svg").exists()
     assert (tmp_path / "out" / "scaling.png").exists()
-    both = CliRunner().invoke(app, [*arguments, "--benchmark", "branin"])
-    assert isinstance(both.exception, InputError)
+
+
+def test_an_interrupt_before_the_first_measurement_ends_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none(*_: object) -> Iterator[Measurement]:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(scaling, "_all_rows", none)
+    assert command(tmp_path).exit_code == 130
+    assert not (tmp_path / "out" / "scaling.svg").exists()
+
+
+def test_a_benchmark_and_a_table_are_refused_together(tmp_path: Path) -> None:
+    assert isinstance(command(tmp_path, "--benchmark", "branin").exception, InputError)

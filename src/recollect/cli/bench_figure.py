@@ -49,7 +49,10 @@ def scaling(
     most: Annotated[int, typer.Option(min=5, help="Past runs that the multi-task process is measured with.")] = 50,
     seconds_limit: Annotated[float, typer.Option(min=1, help="Stop measuring after about so many seconds.")] = 600.0,
 ) -> None:
-    """Measure how fitting time grows with past runs, and the time of weights with resamples; CSV and figure."""
+    """Measure how fitting time grows with past runs, and the time of weights with resamples; CSV and figure.
+
+    Ctrl-C ends the measurements; the figure is drawn from those that were made.
+    """
     from recollect.bench.figure_scaling import scaling_figure
     from recollect.bench.figure_style import save
     from recollect.bench.scaling import ScalingPlan, measure_scaling, write_measurements
@@ -59,7 +62,7 @@ def scaling(
     path = out / "scaling.csv"
     rows = write_measurements(_watched(measure_scaling(chosen, plan), plan), path)
     if len(rows) < plan.rows:
-        typer.echo(f"{plan.rows - len(rows)} of {plan.rows} measurements were left out to keep to the time limit")
+        typer.echo(f"{plan.rows - len(rows)} of {plan.rows} measurements were not made before the time was over")
     title = f"{chosen.name}, {plan.observations} observations on every task"
     for file in (path, *save(scaling_figure(title, rows), out / "scaling")):
         typer.echo(file)
@@ -75,9 +78,14 @@ def _opened(name: str | None, table: Path | None) -> Benchmark:
 
 
 def _watched(rows: Iterable[Measurement], plan: ScalingPlan) -> Iterator[Measurement]:
-    """Show how many measurements are done."""
+    """Show how many measurements are done; end at Ctrl-C if there are any."""
+    done = 0
     with bars("count", "elapsed", one=True) as tell:
         tell("measuring", 0, plan.rows)
-        for done, row in enumerate(rows, start=1):
-            tell(f"{row.kind} {row.method} {row.x:,}", done, plan.rows)
-            yield row
+        try:
+            for done, row in enumerate(rows, start=1):
+                tell(f"{row.kind} {row.method} {row.x:,}", done, plan.rows)
+                yield row
+        except KeyboardInterrupt:
+            if not done:
+                raise

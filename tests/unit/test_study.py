@@ -11,7 +11,7 @@ from scipy.stats import rankdata
 from recollect import InputError
 from recollect.bench.results import Finished, Key
 from recollect.bench.statistics import random_multiple
-from recollect.bench.study import Outcome, Study, make_outcome, make_study, run_ranks, worst_gap
+from recollect.bench.study import Outcome, Study, common_runs, make_outcome, make_study, run_ranks, worst_gap
 
 NAN = float("nan")
 
@@ -51,6 +51,25 @@ def test_adtm_is_the_mean_over_tasks_of_the_mean_over_repetitions() -> None:
     assert outcome.seconds == 0.5
     assert outcome.at(2) == {"a": pytest.approx(0.6), "b": pytest.approx(0.25)}
     assert outcome.at(0) == outcome.at(4) == {}
+
+
+def test_common_runs_are_of_tasks_and_repetitions_that_all_methods_of_the_benchmark_have() -> None:
+    runs = [
+        *(run("gp", task, [0.5], repetition=repetition) for task in "abc" for repetition in (0, 1)),
+        *(run("kl", task, [0.4], repetition=0) for task in "ac"),
+        run("kl", "b", [0.4], repetition=2),
+        run("gp", "z", [0.3], benchmark="other"),
+    ]
+    kept = common_runs(iter(runs))
+    assert [(one.key.method, one.key.task, one.key.repetition) for one in kept] == [
+        ("gp", "a", 0), ("gp", "c", 0), ("kl", "a", 0), ("kl", "c", 0), ("gp", "z", 0)
+    ]  # fmt: skip
+    assert common_runs([]) == []
+
+
+def test_a_benchmark_whose_methods_have_no_run_in_common_is_named() -> None:
+    with pytest.raises(InputError, match="toy: expected a task and repetition that all its methods have"):
+        common_runs([run("gp", "a", [0.5]), run("kl", "b", [0.5])])
 
 
 def test_the_order_of_runs_does_not_matter() -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -315,6 +316,12 @@ def test_the_command_reads_folders_and_files_and_prints_or_writes(
     assert capsys.readouterr().out == f"{out}\n"
     command([folder, packed], which="main", form="csv", benchmark=["svm-grid"])
     assert capsys.readouterr().out.startswith("table,block,row,method,benchmark,column,value")
+    alone = runs_of({"gp": 0.9})[0]
+    append_run(folder / "runs.csv", replace(alone, key=alone.key._replace(repetition=7)))
+    command([folder, packed], which="main")
+    assert capsys.readouterr().out != shown
+    command([folder, packed], which="main", common=True)
+    assert capsys.readouterr().out == shown
 
 
 def test_the_command_says_what_is_wrong_in_a_sentence(tmp_path: Path) -> None:

@@ -107,6 +107,19 @@ class Ranks:
     runs: int
 
 
+def common_runs(runs: Iterable[Finished]) -> list[Finished]:
+    """Return the runs of those tasks and repetitions that all methods of their benchmark have."""
+    given = list(runs)
+    cells: dict[str, dict[str, set[tuple[str, int]]]] = {}
+    for run in given:
+        cells.setdefault(run.key.benchmark, {}).setdefault(run.key.method, set()).add(run.key[2:])
+    common = {benchmark: set.intersection(*methods.values()) for benchmark, methods in cells.items()}
+    for benchmark, shared in common.items():
+        if not shared:
+            raise InputError(f"{benchmark}: expected a task and repetition that all its methods have, there is none")
+    return [run for run in given if run.key[2:] in common[run.key.benchmark]]
+
+
 def make_study(runs: Iterable[Finished]) -> Study:
     """Group runs; the same study whatever their order."""
     groups: dict[str, dict[str, list[Finished]]] = {}

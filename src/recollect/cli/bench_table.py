@@ -20,16 +20,21 @@ def table(
     ] = "all",
     form: Annotated[str, typer.Option("--format", help="markdown, latex or csv.")] = "markdown",
     benchmark: Annotated[list[str] | None, typer.Option(help="Only this benchmark; may be repeated.")] = None,
+    common: Annotated[
+        bool, typer.Option("--common", help="Only tasks and repetitions that all methods of a benchmark have.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="File to write; by default the table is printed.")] = None,
 ) -> None:
     """Print tables of results, with the paper's numbers beside ours where it has them."""
     from recollect.bench.overview import make_tables
     from recollect.bench.results import gather
-    from recollect.bench.study import make_study
+    from recollect.bench.study import common_runs, make_study
     from recollect.bench.typeset import typeset
     from recollect.errors import InputError
 
-    text = typeset(make_tables(make_study(gather(results)), which, benchmark or ()), form)
+    runs = gather(results)
+    study = make_study(common_runs(runs) if common else runs)
+    text = typeset(make_tables(study, which, benchmark or ()), form)
     if out is None:
         typer.echo(text, nl=False)
         return

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from recollect.bench.plan import Less, PastSource, Plan, Spec, evenly, load_plan
+from recollect.bench.published import LAYOUTS
 from recollect.errors import InputError
+from recollect.transfer.bandwidth import RHO_GRID
+from recollect.transfer.weighting import TwoStageWeighting
 
 PLANS = Path(__file__).parents[2] / "benchmarks" / "plans"
 WHOLE = """
@@ -112,6 +116,15 @@ def test_the_plans_that_come_with_the_repository_are_plans(
     tasks = tuple("abcdefgh")
     assert sum(1 for spec in plan.benchmarks for _ in plan.cells(spec, tasks)) > 0
     assert {"gp", "random", "rgpe-taf"} <= set(plan.methods)
+
+
+def test_the_plan_of_the_paper_has_the_runs_of_every_row_of_its_tables() -> None:
+    made = set(tomllib.loads((PLANS / "paper.toml").read_text())["methods"])
+    for name in {row.method for layout in LAYOUTS for row in layout.rows}:
+        family, chosen, _ = name.partition("+rho-")
+        values = [rho for rho in RHO_GRID if rho != TwoStageWeighting().rho] if chosen else []
+        multiple = re.fullmatch(r"random-\d+x", name) is not None
+        assert {"random" if multiple else family, *(f"{family}+rho{rho}" for rho in values)} <= made, name
 
 
 @pytest.mark.parametrize(

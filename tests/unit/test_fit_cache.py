@@ -250,6 +250,17 @@ def test_fitting_goes_on_when_the_cache_is_damaged(path: Path) -> None:
     np.testing.assert_array_equal(sources.theta, again.theta)
 
 
+@pytest.mark.parametrize("jobs", [None, 1, 2])
+def test_when_all_fits_are_known_no_process_has_to_fit(path: Path, jobs: int | None) -> None:
+    rng = np.random.default_rng(0)
+    runs = [SourceData("a", rng.random((5, 2)), rng.random(5))]
+    shape = KernelShape(np.zeros(2, dtype=bool), False)
+    settings = SourceFit(restarts=0)
+    sources = fit_sources(runs, shape=shape, settings=settings, cache=FitCache(path), jobs=1)
+    again = fit_sources(runs, shape=shape, settings=settings, cache=FitCache(path), jobs=jobs)
+    np.testing.assert_array_equal(sources.theta, again.theta)
+
+
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     for name in ("RECOLLECT_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):

@@ -213,7 +213,7 @@ def _workers(missing: dict[bytes, Task], jobs: int | None) -> int:
         if sum(task.seconds() for task in missing.values()) < WORTH_WORKERS:
             return 1
         jobs = cores()
-    return min(jobs, len(missing))
+    return max(1, min(jobs, len(missing)))
 
 
 def _results(missing: dict[bytes, Task], workers: int) -> Iterator[dict[bytes, FloatArray]]:

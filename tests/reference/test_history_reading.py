@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import threading
+from contextlib import nullcontext
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
 
+from recollect.errors import InputError
 from recollect.history import reading
 from recollect.history.memory import Memory, counted
 from recollect.history.optuna_runs import finished
@@ -128,6 +131,31 @@ def test_studies_are_what_optuna_reads(file: Path) -> None:
 def test_more_studies_than_a_query_names_are_all_read(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reading, "AT_ONCE", 1)
     assert [len(records) for records in read_finished(open_store(file), [1, 2], keys=()).values()] == [7, 7]
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("fails", [True, False])
+def test_the_collection_of_garbage_is_left_as_it_was(
+    file: Path, enabled: bool, fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    def read(*_: object, **__: object) -> list[tuple[int, Record]]:
+        seen.append(gc.isenabled())
+        if fails:
+            raise InputError("in the middle")
+        return []
+
+    monkeypatch.setattr(reading, "_read", read)
+    before = gc.isenabled()
+    try:
+        (gc.enable if enabled else gc.disable)()
+        with pytest.raises(InputError) if fails else nullcontext():
+            read_finished(open_store(file), [1, 2], keys=())
+        assert gc.isenabled() is enabled
+    finally:
+        (gc.enable if before else gc.disable)()
+    assert seen == [False]
 
 
 def test_old_names_of_distributions_are_understood() -> None:

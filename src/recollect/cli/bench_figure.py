@@ -62,7 +62,8 @@ def scaling(
     path = out / "scaling.csv"
     rows = write_measurements(_watched(measure_scaling(chosen, plan), plan), path)
     if len(rows) < plan.rows:
-        typer.echo(f"{plan.rows - len(rows)} of {plan.rows} measurements were not made before the time was over")
+        missing = plan.rows - len(rows)
+        typer.echo(f"{missing} of {plan.rows} measurements were not made: the time limit or Ctrl-C came first")
     title = f"{chosen.name}, {plan.observations} observations on every task"
     for file in (path, *save(scaling_figure(title, rows), out / "scaling")):
         typer.echo(file)

@@ -30,7 +30,7 @@ from recollect.surrogate.prior import PAPER_PRIOR, Prior
 from recollect.surrogate.scaling import standardize
 
 RULES = Rules(near=math.log(2.0))
-# Second derivatives of finished runs' log posteriors are about 5; knowing that saves a fifth of the evaluations.
+# Second derivatives of finished runs' log posteriors are about 5; to know that saves a third of the time.
 PAST_RULES = replace(RULES, guess=0.2)
 
 

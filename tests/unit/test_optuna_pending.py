@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+import sqlalchemy
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState, create_trial
 
@@ -254,6 +255,55 @@ def test_long_suggestions_are_published_in_pieces(
     pieces = [key for key in there.trials[0].system_attrs if key.startswith(optuna_desk.PUBLISHED)]
     assert len(pieces) > 3
     assert ask_for(here.ask()) == plan(past, 2)[1]
+
+
+def test_a_suggestion_is_published_last_piece_first(past: list[optuna.Study], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(optuna_desk, "LONGEST_ATTRIBUTE", 7)
+    study = optuna.create_study(sampler=TransferSampler(past, seed=0))
+    study.ask().suggest_float("x", 0.0, 1.0)
+    pieces = [key for key in study.trials[0].system_attrs if key.startswith(optuna_desk.PUBLISHED)]
+    assert pieces == [f"{optuna_desk.PUBLISHED}:{index}" for index in reversed(range(len(pieces)))]
+
+
+def test_a_trial_that_gets_its_suggestion_while_it_is_read_is_read_again(
+    tmp_path: Path, past: list[optuna.Study]
+) -> None:
+    url = f"sqlite:///{tmp_path}/shared.db"
+    optuna.create_study(storage=url, study_name="shared")
+    here, there = (
+        optuna.load_study(study_name="shared", storage=url, sampler=TransferSampler(past, seed=0)) for _ in range(2)
+    )
+    late = there._storage.create_new_trial(there._study_id)
+    seen = []
+
+    @sqlalchemy.event.listens_for(here._storage._backend.engine, "before_cursor_execute")  # type: ignore[attr-defined]
+    def suggest_there(*details: Any) -> None:
+        _, _, statement, trials, *_ = details
+        if "FROM trial_params" in statement and len(trials) == 2 and not seen:  # attributes have been read by now
+            seen.append(optuna.trial.Trial(there, late).suggest_float("x", 0.0, 1.0))
+
+    first, second = plan(past, 2)
+    assert ask_for(here.ask()) == second
+    assert seen == [first["x"]]
+
+
+def test_a_trial_of_another_sampler_costs_one_reading(
+    past: list[optuna.Study], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = optuna.create_study(sampler=TransferSampler(past, seed=0))
+    other = optuna.load_study(
+        study_name=study.study_name, storage=study._storage, sampler=optuna.samplers.RandomSampler(seed=0)
+    )
+    ask_for(other.ask())
+    readings = []
+    read = study._storage.get_all_trials
+    monkeypatch.setattr(study._storage, "get_all_trials", lambda *a, **k: readings.append(1) or read(*a, **k))
+    counts = []
+    for _ in range(3):
+        ask_for(study.ask())
+        counts.append(len(readings))
+        readings.clear()
+    assert counts[0] == counts[1] + 1 == counts[2] + 1
 
 
 def test_threads_try_every_configuration_of_a_finite_space_exactly_once() -> None:

@@ -157,8 +157,13 @@ def publish(storage: BaseStorage, trial: FrozenTrial, config: Config, scheme: Sc
     params = scheme.params_of(config)
     text = json.dumps({name: scheme.known[name].to_internal_repr(value) for name, value in params.items()})
     pieces = [text[begin : begin + LONGEST_ATTRIBUTE] for begin in range(0, len(text), LONGEST_ATTRIBUTE)]
-    for index, piece in enumerate(pieces):
+    for index, piece in reversed(list(enumerate(pieces))):  # whoever sees the first sees all
         storage.set_trial_system_attr(trial._trial_id, f"{PUBLISHED}:{index}", piece)
+
+
+def is_published(frozen: FrozenTrial) -> bool:
+    """Whether it is known what was suggested for a trial."""
+    return f"{PUBLISHED}:0" in frozen.system_attrs
 
 
 def foreseen(frozen: FrozenTrial, scheme: Scheme) -> dict[str, Any]:

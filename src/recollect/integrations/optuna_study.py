@@ -21,7 +21,7 @@ from optuna.trial import FrozenTrial, TrialState
 from recollect.errors import ConfigError, RecollectWarning
 from recollect.history.optuna_runs import direction_of, fit_value
 from recollect.history.run import Config
-from recollect.integrations.optuna_desk import Desk, Wishes, publish
+from recollect.integrations.optuna_desk import Desk, Wishes, is_published, publish
 from recollect.integrations.optuna_past import PastStudy, eligible, identity_of, refuse_opposite, sharing
 from recollect.integrations.optuna_space import Scheme, Stated, infer_scheme, narrow_scheme
 from recollect.space.space import Space
@@ -45,6 +45,7 @@ class StudyView:
         self._trials: Sequence[FrozenTrial] = ()
         self._read_for: int | None = None
         self._completed: dict[int, FrozenTrial] = {}
+        self._foreign: set[int] = set()
         self._asked: dict[str, BaseDistribution | None] = {}
         self._scheme: Scheme | None = None
         self._plans: dict[int, Config] = {}
@@ -99,7 +100,7 @@ class StudyView:
         self._plans.pop(number, None)
 
     def _read(self, study: Study, number: int) -> None:
-        trials = study._storage.get_all_trials(study._study_id, deepcopy=False)
+        trials = self._whole_trials(study)
         if self._replaced(trials):
             self._begin()
         self._trials, self._read_for = trials, number
@@ -120,6 +121,20 @@ class StudyView:
             self._warn_of_constraints(trial)
         if any(self._scheme is None or not self._scheme.explains(trial) for trial in news):
             self._scheme = infer_scheme(list(self._completed.values()), self._teachers, self._stated)
+
+    def _whole_trials(self, study: Study) -> Sequence[FrozenTrial]:
+        """Read the trials; again, where one shows what it asked for without what was suggested for it before.
+
+        SQL storages read attributes and parameters one after the other, and a trial may have got both in between. What
+        is seen twice is a trial of another sampler.
+        """
+        while True:
+            trials: Sequence[FrozenTrial] = study._storage.get_all_trials(study._study_id, deepcopy=False)
+            running = [trial for trial in trials if not trial.state.is_finished()]
+            torn = {trial.number for trial in running if trial.params and not is_published(trial)} - self._foreign
+            if not torn:
+                return trials
+            self._foreign |= torn
 
     def _replaced(self, trials: Sequence[FrozenTrial]) -> bool:
         """Whether the study was deleted and another one has taken its place."""

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from recollect import bench
 from recollect.errors import InputError
 from recollect.surrogate.fit import PAST_RULES, FitSettings, fit_gp
-from recollect.surrogate.kernels import Hyperparameters
+from recollect.surrogate.kernels import Hyperparameters, KernelShape
 from recollect.surrogate.objective import NegativeLogPosterior
 from recollect.surrogate.pairs import Pairs
 from recollect.surrogate.prior import PAPER_PRIOR, PAST_PRIOR, Prior
@@ -59,6 +59,23 @@ def test_narrower_bounds_are_respected_too() -> None:
     assert within(model.hyper.amplitude, (0.5, 0.6))
     assert within(model.hyper.lengthscales, (0.05, 0.1))
     assert within(model.hyper.noise, (0.01, 0.02))
+
+
+@pytest.mark.parametrize("mine", [1, 2, 5])
+def test_values_for_one_set_of_data_are_the_same_bits_in_any_company(mine: int) -> None:
+    shape = KernelShape(np.array([False, True, False]), conditional=False)
+    sets = [data(20, seed=seed) for seed in range(4)]
+    pairs = [Pairs(np.column_stack((X[:, 0], np.rint(2 * X[:, 1]), X[:, 2])), shape) for X, _ in sets]
+    targets = [standardize(y)[0] for _, y in sets]
+    alone = NegativeLogPosterior(pairs[2:3], targets[2:3], prior=PAPER_PRIOR)
+    together = NegativeLogPosterior(pairs, targets, prior=PAPER_PRIOR)
+    counts = np.array([3, 0, mine, 4])
+    theta = rng().uniform(-3.0, 0.0, (counts.sum(), 5))
+    own = slice(3, 3 + mine)
+    expected = alone(theta[own])
+    found = together(theta, np.repeat(np.arange(4), counts))
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(one, other[own])
 
 
 def test_the_fit_is_a_maximum_of_the_posterior() -> None:

@@ -1,4 +1,4 @@
-"""The kernel over all pairs of rows that may correlate, prepared for being evaluated hundreds of times (spec 1.3).
+"""The kernel over all pairs of rows that may correlate, prepared for being evaluated hundreds of times.
 
 Notation: N pairs of rows i > j with the same inactive columns; all other covariances are zero. Matrices are symmetric,
 so each pair appears once and everything elementwise runs over vectors (N,), for s settings of the kernel at a time.
@@ -83,7 +83,7 @@ class PairKernel:
         k, w, t = (self._scratch.rows(name, len(precision), self._width) for name in "kwt")
         self.k, self.w = k, w
         first = self._sets[0]
-        scaled = 5.0 * precision[:, first.numerical]
+        scaled = 5.0 * precision.take(first.numerical, axis=1)  # in C order, or a row's product depends on the others
         for number, rows in parts:
             np.matmul(scaled[rows], self._sets[number].squares, out=t[rows])
         np.multiply(t, 1.0 / 3.0, out=k)
@@ -91,7 +91,7 @@ class PairKernel:
         np.add(t, 1.0, out=w)
         k += w  # 1 + t + t^2/3
         if first.categorical.size:
-            halves = 0.5 * precision[:, first.categorical]
+            halves = 0.5 * precision.take(first.categorical, axis=1)
             for number, rows in parts:
                 t[rows] += halves[rows] @ self._sets[number].unequal
         np.minimum(t, LARGEST_EXPONENT, out=t)

@@ -1,4 +1,4 @@
-"""Weightings as settings: each turns the models and what was observed into `Weights` (spec 2.1 to 2.7).
+"""Weightings as settings: each turns the models and what was observed into `Weights` (paper sections 3.1, 4.1, 5.3).
 
 A weighting is first made ready for the past runs, once, and then weighs after every trial.
 
@@ -138,8 +138,9 @@ class _PercentileWeigher:
         if n < LEAST_OBSERVATIONS:
             return Weights.uniform(len(F))
         spreads = self.sources.covariances(target.X, target.X, np.arange(len(F)))
-        base = np.stack([_draws(mean, C, self.samples, rng) for mean, C in zip(F, spreads, strict=True)])
-        folds = np.stack([_draws(*_fold(target, k), self.samples, rng) for k in range(n)])
+        points = sobol_normals(self.samples, n, rng)
+        base = np.stack([_draws(mean, C, rng.permutation(points)) for mean, C in zip(F, spreads, strict=True)])
+        folds = np.stack([_draws(*_fold(target, k), rng.permutation(points)) for k in range(n)])
         return percentile_weights(base, folds, target.y)
 
 
@@ -214,12 +215,12 @@ def _fold(target: GP, left_out: int) -> tuple[FloatArray, FloatArray]:
     return make_gp(target.X[kept], target.y[kept], shape=target.shape, hyper=target.hyper).joint(target.X)
 
 
-def _draws(mean: FloatArray, C: FloatArray, samples: int, rng: np.random.Generator) -> FloatArray:
-    """Return scrambled Sobol draws (S, n) of N(mean, C): mean + U L^T, not U L (spec D19).
+def _draws(mean: FloatArray, C: FloatArray, points: FloatArray) -> FloatArray:
+    """Return draws (S, n) of N(mean, C) for scrambled Sobol ``points (S, n)``: mean + U L^T, not U L.
 
-    Sobol points are shuffled, for draw number s of one model is compared with number s of another: in their own order
-    the points of any two sequences go the same way, and the models' draws would not be independent.
+    All models have the same points, each in a random order of its own, for draw number s of one model is compared with
+    number s of another: in one order the models' draws would go the same way instead of being independent.
     """
     scale = max(float(np.max(np.diagonal(C))), np.finfo(float).tiny)
     L, _ = cholesky(C + 1e-8 * scale * np.eye(len(C)), scale)
-    return np.asarray(mean + rng.permutation(sobol_normals(samples, len(mean), rng)) @ L.T)
+    return np.asarray(mean + points @ L.T)

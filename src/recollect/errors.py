@@ -9,7 +9,7 @@
      ├── InputTypeError   (TypeError)     an argument has the wrong type
      ├── ExhaustedError   (LookupError)   every candidate has been suggested already
      ├── MissingExtraError (ImportError)  an optional library that a method needs is not installed
-     ├── StorageError     (OSError)       results could not be written
+     ├── StorageError     (OSError)       a memory or results could not be opened, read or written
      └── NumericalError   (ArithmeticError)  a matrix could not be factorised even with jitter
 
     RecollectWarning      (UserWarning)
@@ -48,7 +48,7 @@ class MissingExtraError(RecollectError, ImportError):
 
 
 class StorageError(RecollectError, OSError):
-    """Results could not be written."""
+    """A memory or results could not be opened, read or written."""
 
 
 class NumericalError(RecollectError, ArithmeticError):

@@ -154,7 +154,7 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(InputError, match="this is a folder"):
         write_page("x", tmp_path)
-    with pytest.raises(StorageError, match=r"file/page\.html: expected a place where the page can be written"):
+    with pytest.raises(StorageError, match=r"file: the folder cannot be made: File exists"):
         write_page("x", tmp_path / "file" / "page.html")
     with pytest.raises(StorageError, match="expected a place"):
         write_page("x", tmp_path / ("n" * 300 + ".html"))

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from recollect.errors import InputError, InputTypeError, RecollectWarning, StorageError
+from recollect.errors import InputError, InputTypeError, RecollectWarning
 from recollect.files import put
 from recollect.history.importers.asked import Asked
 from recollect.history.importers.tables import SPECIAL, csv_table, runs_of
@@ -44,10 +44,7 @@ def write_runs(runs: Iterable[Run], path: str | os.PathLike[str]) -> None:
         content = text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise InputError(f"{target}: a text is not valid Unicode: {error.reason}; .jsonl can hold it") from error
-    try:
-        put(target, gzip.compress(content, mtime=0) if target.suffix == ".gz" else content)
-    except OSError as error:
-        raise StorageError(f"{target}: the file cannot be written: {error.strerror or error}") from error
+    put(target, gzip.compress(content, mtime=0) if target.suffix == ".gz" else content)
     if lost:
         message = f"{target}: CSV does not bring back {', '.join(lost)}; .jsonl keeps everything"
         warnings.warn(message, RecollectWarning, stacklevel=2)

@@ -24,7 +24,7 @@ from typing import TypeAlias
 
 from recollect import __version__
 from recollect.errors import InputError, MissingExtraError, StorageError
-from recollect.files import put
+from recollect.files import make_folder, put
 from recollect.report.figure import Figure, figure_html
 from recollect.report.html import Html, tag, verbatim
 from recollect.report.table import Table, table_html
@@ -85,10 +85,11 @@ def write_page(text: str, path: Path) -> None:
             raise InputError(
                 f"{path}: there is a file already, and it is not a page of recollect's; choose another name"
             )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        put(path.resolve(), text.encode("utf-8"))
+        place = path.resolve()
     except OSError as error:
         raise StorageError(f"{path}: expected a place where the page can be written: {error}") from error
+    make_folder(place.parent)
+    put(place, text.encode("utf-8"))
 
 
 def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:

@@ -157,7 +157,7 @@ def test_no_box_on_a_fine_grid_is_better_in_one_dimension(strength: float) -> No
 @pytest.mark.parametrize("upper", [True, False])
 @pytest.mark.parametrize(("k", "d", "strength"), [(10, 4, 0.1), (40, 10, 0.01), (40, 10, 0.05), (5, 2, 0.01)])
 def test_a_single_outlier_holds_the_box_as_the_formula_says(upper: bool, k: int, d: int, strength: float) -> None:
-    # Minimise d strength/2 w^2 + (1/2 - w)/(2k) over the width w: the outlier costs the same above and below (D23).
+    # Minimise d strength/2 w^2 + (1/2 - w)/(2k) over the width w: the outlier costs the same above and below.
     X = np.full((k, d), 0.5)
     X[0] = 1.0 if upper else 0.0
     low, high = slack_bounds(X, strength)

@@ -27,7 +27,7 @@ RGPE = RankingWeighting(samples=1000, dilution="probabilistic")
 TSTR = TwoStageWeighting(dilution="none")
 LHS, ALL = Design("latin-hypercube", 10), Design("portfolio", None)
 ONE, TWO = Design("portfolio", 1), Design("portfolio", 2)
-TABLE: dict[str, tuple[Any, ...]] = {  # spec section 4: weighting, scaling, design, acquisition
+TABLE: dict[str, tuple[Any, ...]] = {  # weighting, scaling, design, acquisition
     "random": (None, None, Design("latin-hypercube", 1), None),
     "random-box": (None, None, Design("latin-hypercube", 1), None),
     "gp": (None, None, LHS, ExpectedImprovement()),

@@ -1,4 +1,4 @@
-"""The best of finitely many candidates (spec 1.6): all are scored, ties are broken at random."""
+"""The best of finitely many candidates: all are scored, ties are broken at random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expected improvement over the incumbent (spec 1.4, 3.6, 3.7, 3.11; paper sections 2 and 4.2).
+"""Expected improvement over the incumbent (paper sections 2 and 4.2).
 
 Every acquisition function ends as a `Prepared`: a *score* that maps candidates ``X (m, d)`` to values ``(m,)``, larger
 is better. The maximizers (`finite`, `local`) know nothing else about it. Scores are logarithms: they have the order of
@@ -56,7 +56,7 @@ class ExpectedImprovement:
     """EI of the ensemble's mean with a variance.
 
     "weighted": the ensemble's, sum w_i^2 s_i^2; "target": that of the target's model alone; "stacked": sum w_i s_i^2,
-    where weights may be negative and pending points are known to the target's model only (spec 2.6).
+    where weights may be negative and pending points are known to the target's model only.
     """
 
     variance: VarianceRule = "weighted"
@@ -99,7 +99,7 @@ def target_variance(ensemble: Ensemble) -> Predictor:
 
 
 def stacked_variance(ensemble: Ensemble) -> Predictor:
-    """Return the predictor with the ensemble's mean and sum w_i s_i^2, at least 1e-10 (spec 1.4, 2.6)."""
+    """Return the predictor with the ensemble's mean and sum w_i s_i^2, at least 1e-10."""
     aware = replace(ensemble, target=ensemble.target_aware_of_pending())
     weights = ensemble.member_weights
 
@@ -123,7 +123,7 @@ def conditioned(ensemble: Ensemble, Z: FloatArray) -> Predictor:
 
 
 def factorize(C: FloatArray) -> FloatArray:
-    """Return the Cholesky factor of a posterior covariance, which may be nearly singular (spec 8.3: relative 1e-10)."""
+    """Return the Cholesky factor of a posterior covariance, which may be nearly singular."""
     scale = max(float(np.max(np.diagonal(C))), np.finfo(float).tiny)
     C = C.copy()
     C.flat[:: len(C) + 1] += 1e-10 * scale

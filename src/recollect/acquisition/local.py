@@ -1,4 +1,4 @@
-"""The best candidate of a mixed, conditional space (spec 1.5): random screening, then local search in lock-step.
+"""The best candidate of a mixed, conditional space: random screening, then local search in lock-step.
 
 Starts are the best of ``screen`` uniform draws and the best points evaluated so far, by score and by predicted mean.
 All searches move together: each round draws the one-exchange neighbourhood of every search, plus moves of all its

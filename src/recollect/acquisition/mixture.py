@@ -1,10 +1,10 @@
-"""Acquisitions that are sums over the members: each judges by its own model (paper section 4.2; spec 3.14, 3.15).
+"""Acquisitions that are sums over the members: each judges by its own model (paper section 4.2).
 
 Transfer acquisition function:  a(x) = w_t EI_t(x) + sum_i w_i max(0, b_i - mu_i(x))
 Mixture of Gaussian processes:  a(x) = w_t EI_t(x) + sum_i w_i EI(mu_i(x), s'_i(x), b_i)
 
 ``b_i`` is the lowest mean of member i over the visited points: evaluated ones, and pending ones, which count as if they
-had returned what the member predicts. ``s'_i`` is the re-interpolated deviation (spec 8.4): zero at the visited points,
+had returned what the member predicts. ``s'_i`` is the re-interpolated deviation: zero at the visited points,
 because there a past run's model can promise nothing new. All quantities are in each model's own output units.
 """
 

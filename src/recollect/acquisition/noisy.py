@@ -1,4 +1,4 @@
-"""Noisy expected improvement of the ensemble (paper section 4.2; spec 3.12, 3.13, 8.3 tier 3).
+"""Noisy expected improvement of the ensemble (paper section 4.2).
 
 Under a past run's model the values at the evaluated points are uncertain, and so is the incumbent. The ensemble is one
 Gaussian process ``N(m, c)``, so only its values at the visited points ``V (v, d)`` (evaluated or

@@ -11,7 +11,7 @@ operations, and the loop is over the depth. A node is one word of 8 bytes, so th
     roots      (T,) int64    where each tree begins
 
 Features (m, p) are rounded to float32 first, as scikit-learn does; for such numbers, <= a float64 threshold is the same
-as <= the largest float32 that is not above it, which is what is kept here. Spec section 5.3.
+as <= the largest float32 that is not above it, which is what is kept here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Families of formulas: tasks of one shape whose parameters differ. Spec section 5.2, last point.
+"""Families of formulas: tasks of one shape whose parameters differ.
 
 Notation: x (d,) the hyperparameters x1..xd in their own units, P (m, d) several; T the number of a task.
 

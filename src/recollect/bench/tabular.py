@@ -4,7 +4,6 @@ Only what is listed can be evaluated. A configuration is found by the bytes of i
 the very form in which it is listed is found without encoding it. The error for any other names the nearest one.
 
 Notation: X (m, d) the encoded rows of a table, y (m,) their errors. Best and worst are the smallest and largest y.
-Spec sections 1.6 and 5.1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A random forest tuned and fitted on one task's measurements, to stand for the task everywhere (spec 5.3).
+"""A random forest tuned and fitted on one task's measurements, to stand for the task everywhere.
 
 The forest sees features of the encoded configuration and predicts the error on a scale: ln(error + 1e-10), as in the
 paper, or the error's rank among the measured ones, from 0 to 1, which is turned back by interpolation between them.

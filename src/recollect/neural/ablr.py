@@ -1,7 +1,7 @@
-"""Adaptive Bayesian linear regression: one network for all tasks, a linear head for each (ABLR; spec 3.8).
+"""Adaptive Bayesian linear regression: one network for all tasks, a linear head for each (ABLR; paper section 5.3).
 
 Network and heads, those of the past runs and that of the new task, are found together by maximising the sum of the
-tasks' evidences.  The evidence has the norm of e (D11) and the biases are trained (D12).
+tasks' evidences.  The evidence has the norm of e and the biases are trained.
 
 Notation: ``theta (p + 2 t,)`` the p parameters of the network, then ln alpha (t,), then ln beta (t,), for t tasks, the
 new one last.  Tasks of similar length are stacked: ``y (t', n')`` and one-hot encoded inputs ``(t' n', w)``, padded

@@ -1,12 +1,12 @@
-"""A prior learned from past runs for a Gaussian process on copula scores (GCP+Prior; spec 3.9).
+"""A prior learned from past runs for a Gaussian process on copula scores (GCP+Prior; paper section 5.3).
 
 A network with mean m(x) and standard deviation s(x) is trained on the scores of all past runs together; a Gaussian
 process on the new task's residuals corrects it::
 
     r = (z - m(x)) / s(x),   r ~ GP,   mean(x) = m(x) + s(x) mu_r(x),   variance(x) = s(x)^2 sigma_r^2(x)
 
-The likelihood compares every score with the mean and standard deviation at its own point (D15); dropout is for training
-only (D16); the network sees the one-hot encoding, the process the original columns that its kernel speaks of (D17).
+The likelihood compares every score with the mean and standard deviation at its own point; dropout is for training
+only; the network sees the one-hot encoding, the process the original columns that its kernel speaks of.
 
 Notation: ``z (n,)`` copula scores, which the caller made; ``X (n, d)`` encoded points, nan = inactive.
 """

@@ -1,4 +1,4 @@
-"""Inputs of the networks: numerical columns, then a one-hot block for every categorical column (spec 1.1).
+"""Inputs of the networks: numerical columns, then a one-hot block for every categorical column.
 
 Notation: ``X (n, d)`` encoded configurations, numerical columns in the unit cube or a little outside, categorical ones
 integer codes 0..m-1, nan (or any value <= -1) = inactive; ``sizes (d,)`` the number of distinct values of a column.

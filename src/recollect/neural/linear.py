@@ -1,4 +1,4 @@
-"""Bayesian linear regression on given features: evidence of many tasks at once, posterior of one (spec 3.8).
+"""Bayesian linear regression on given features: evidence of many tasks at once, posterior of one.
 
 ::
 

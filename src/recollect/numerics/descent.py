@@ -1,7 +1,7 @@
 """Bounded minimisation from several starting points: L-BFGS-B with analytic gradients.
 
 Notation: ``starts (s, p)``, ``bounds (p, 2)`` with columns lower and upper; the objective maps ``x (p,)`` to its value
-and gradient ``(p,)``.  Where the value or a slope is not finite the point counts as 1e25 with zero gradient (spec 1.3);
+and gradient ``(p,)``.  Where the value or a slope is not finite the point counts as 1e25 with zero gradient;
 a run that meets such a point ends at the best one it had before.
 """
 

@@ -5,7 +5,7 @@ Notation: ``A (n, n)`` symmetric positive definite, ``L (n, n)`` its lower Chole
 
 A covariance matrix with repeated points is positive definite in theory and sometimes not in floating point.  The ladder
 0, 1e-12, 1e-11, ..., 1e-6 (times ``scale``) adds the least that works, and gives up rather than turn the model into
-another one (spec 1.3, failure handling).
+another one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Expected improvement under a normal prediction, and its logarithm (spec 1.4).
+"""Expected improvement under a normal prediction, and its logarithm.
 
 Lower is better.  For a prediction N(mean, std^2) and an incumbent ``eta``, with ``z = (eta - mean) / std``::
 
@@ -30,7 +30,7 @@ _SERIES = 30.0  # beyond this t the series of q is exact to machine precision, w
 
 
 def expected_improvement(mean: npt.ArrayLike, std: npt.ArrayLike, eta: npt.ArrayLike) -> FloatArray:
-    """EI of spec 1.4; never negative, 0 where ``std`` is 0."""
+    """Expected improvement; never negative, 0 where ``std`` is 0."""
     gap, sigma, z, shape = _prepare(mean, std, eta)
     with np.errstate(all="ignore"):
         value = np.empty_like(z)

@@ -1,6 +1,6 @@
 """Point sets that fill the unit cube more evenly than independent draws.
 
-Notation: n points in d dimensions, always as an (n, d) array. Spec section 1.7(a).
+Notation: n points in d dimensions, always as an (n, d) array.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Notation: ``rows (N, d)`` the points that may be suggested, when they are finitely many and few enough to score all.
 
-A method with a box (paper section 5.2, spec 3.4) searches a space that is cut down and encoded anew, so that its model
+A method with a box (paper section 5.3) searches a space that is cut down and encoded anew, so that its model
 sees the box as the unit cube. Among listed points the box only says which come first: they stay in the encoding of the
 space given, and when those inside are used up, the others follow. A box that holds fewer configurations than trials are
 planned (the optimum of a single past run is a point) is no place to search, and the space given is searched.

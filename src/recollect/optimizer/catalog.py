@@ -1,4 +1,4 @@
-"""The methods by name: every row of the paper's tables is one entry (paper section 5.2, spec section 4).
+"""The methods by name: every row of the paper's tables is one entry (paper section 5.3).
 
 Ablations are the same entries with suffixes, which may be combined::
 
@@ -10,10 +10,10 @@ Ablations are the same entries with suffixes, which may be combined::
     +rho0.1                       tstr-*: bandwidth
     +eta10                        kl: how much divergence is forgiven
     +slack                        *-box: a box that may leave out outlying optima
-    +wide                         all that transfer: length-scale bounds up to e^4 for the past runs' models
-    +paper                        all with a model: as in the paper. The new task's model has no density for its length
-                                  scales and, where no past run takes part, bad values are not compressed; no caution
-                                  beyond the weighting's own
+    +wide                         all that model past runs: length-scale bounds up to e^4 for the past runs' models
+    +paper                        all with a model of the new task alone: as in the paper. It has no density for its
+                                  length scales and, where no past run takes part, bad values are not compressed; no
+                                  caution beyond the weighting's own
 
 Each line is one question, which may be answered once: ``+none+95`` or ``+copula+unscaled`` is refused.
 """
@@ -50,34 +50,34 @@ ONE, TWO = Design("portfolio", 1), Design("portfolio", 2)
 RGPE, TSTR = RankingWeighting(), TwoStageWeighting()
 
 CATALOG: tuple[Method, ...] = (
-    Method("random", "uniform random search, without repetition on finite sets", "5.2, Random", Design(points=1)),
+    Method("random", "uniform random search, without repetition on finite sets", "5.3, Random", Design(points=1)),
     Method(
-        "random-box", "uniform random search where past optima lie", "5.2, Random+Box", Design(points=1), box=BoxRule(),
+        "random-box", "uniform random search where past optima lie", "5.3, Random+Box", Design(points=1), box=BoxRule(),
     ),
-    Method("gp", "plain Bayesian optimization: one Gaussian process", "5.2, GP", acquisition=ExpectedImprovement()),
+    Method("gp", "plain Bayesian optimization: one Gaussian process", "5.3, GP", acquisition=ExpectedImprovement()),
     Method(
-        "gp-box", "plain Bayesian optimization where past optima lie", "5.2, GP(Box)",
+        "gp-box", "plain Bayesian optimization where past optima lie", "5.3, GP(Box)",
         acquisition=ExpectedImprovement(), box=BoxRule(),
     ),
     Method(
-        "gcp", "plain Bayesian optimization on ranks made normal", "5.2, GCP",
+        "gcp", "plain Bayesian optimization on ranks made normal", "5.3, GCP",
         acquisition=ExpectedImprovement(), scaling="copula", alone="copula",
     ),
-    Method("smfo", "portfolio of past configurations, no feedback", "5.2, SMFO", Design("portfolio", None)),
+    Method("smfo", "portfolio of past configurations, no feedback", "5.3, SMFO", Design("portfolio", None)),
     Method(
-        "wac", "stacking weights: regression on all models", "5.2, WAC",
+        "wac", "stacking weights: regression on all models", "5.3, WAC",
         TWO, ExpectedImprovement("stacked"), StackingWeighting(),
     ),
     Method(
-        "kl", "weights by divergence of the believed optima", "5.2, KL weighting",
+        "kl", "weights by divergence of the believed optima", "5.3, KL weighting",
         TWO, ExpectedImprovement("target"), DivergenceWeighting(),
     ),
     Method(
-        "ablr", "Bayesian linear regression on a shared network", "5.2, ABLR",
+        "ablr", "Bayesian linear regression on a shared network", "5.3, ABLR",
         TWO, ExpectedImprovement(), joint=NeuralModel("ablr"),
     ),
     Method(
-        "gcp-prior", "copula process around a network's prediction", "5.2, GCP+Prior",
+        "gcp-prior", "copula process around a network's prediction", "5.3, GCP+Prior",
         TWO, ExpectedImprovement(), joint=NeuralModel("gcp-prior"), scaling="copula", alone="copula",
     ),
     Method(
@@ -89,7 +89,7 @@ CATALOG: tuple[Method, ...] = (
         TWO, ExpectedImprovement("target"), TSTR,
     ),
     Method(
-        "tstr-taf", "two-stage weights, transfer acquisition function", "3.1, TST-R(TAF)",
+        "tstr-taf", "two-stage weights, transfer acquisition function", "3.2, TST-R(TAF)",
         ONE, TransferImprovement(), TSTR, scaling="unscaled",
     ),
     Method(

@@ -1,4 +1,4 @@
-"""Initial designs (spec 1.7): the points that are evaluated before a model of the new task exists.
+"""Initial designs (paper sections 5.2, 5.3): the points that are evaluated before a model of the new task exists.
 
 On a finite set of candidates each point of a Latin hypercube, in order, becomes the nearest candidate that is not taken
 yet; a portfolio is chosen among the candidates that past runs evaluated.

@@ -1,7 +1,7 @@
 """A method is data: an initial design, a model with a weighting, an acquisition function, a target scaling.
 
 `Method` is a frozen value; ``dataclasses.replace`` makes an ablation of it. The `Optimizer` interprets it. The paper's
-section 5.2 describes methods by the same building blocks; the rows of its tables are in `catalog`.
+section 5.3 describes methods by the same building blocks; the rows of its tables are in `catalog`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ value.
     Steps     integer and ordinal   the same on [lo - 0.49999, hi + 0.49999]; an ordinal counts its positions 0..m-1
     Choices   categorical, constant u = k, not scaled
 
-Spec section 1.1. The arithmetic of `codes`, `snap` and `value` is shared, so that equal values have bitwise equal
+The arithmetic of `codes`, `snap` and `value` is shared, so that equal values have bitwise equal
 codes.
 """
 
@@ -209,7 +209,7 @@ class Steps:
         return ((np.log(self.lower + k) if self.log else k) - start) / width
 
     def _scale(self) -> tuple[float, float]:
-        # On a linear scale counting from zero keeps every digit; the formula of the spec is the same one, shifted.
+        # On a linear scale counting from zero keeps every digit; the usual formula is the same one, shifted.
         first, last = (self.lower, self.lower + self.size - 1) if self.log else (0, self.size - 1)
         ends = np.array([first - MARGIN, last + MARGIN])
         low, high = np.log(ends) if self.log else ends

@@ -2,7 +2,7 @@
 
 `narrow` builds a new ConfigurationSpace. Floats, integers and ordinals get the inclusive ranges asked for (an ordinal's
 range is a stretch of its sequence); everything else, weights and choices included, is taken over as it is. The columns
-keep their order, because conditions decide it. Spec section 3.4.
+keep their order, because conditions decide it. Paper section 5.3.
 
 A hyperparameter that decides a condition or occurs in a forbidden clause keeps its full range: conditions and clauses
 name values of it, and one whose value had been cut off could no longer be written down.

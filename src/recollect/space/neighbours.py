@@ -2,7 +2,7 @@
 
 Notation: X (n, d) encoded points; step (n,) or scalar, the standard deviation of a move in the unit interval; Y (m, d)
 the neighbours, owner (m,) the row of X each belongs to, in increasing order. Children that a change switches off become
-nan, those it switches on start at their default; forbidden neighbours are left out. Spec section 1.5, step 3.
+nan, those it switches on start at their default; forbidden neighbours are left out.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Points of a space: uniform draws, designs that spread, and all of them where they can be counted.
 
 Everything returned is encoded (n, d), canonical and legal, with inactive cells nan, and survives
-``space.encode(space.decode(X))`` bitwise. Spec sections 1.1 and 1.7(a).
+``space.encode(space.decode(X))`` bitwise.
 """
 
 from __future__ import annotations

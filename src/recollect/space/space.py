@@ -1,7 +1,7 @@
 """A search space compiled to arrays: configurations above, arrays below, one crossing.
 
 Notation: X (n, d) encoded points, one row a configuration, one column a hyperparameter; nan = inactive. Columns are
-ordered by depth in the condition graph, alphabetically within a depth, so that parents come first. Spec section 1.1.
+ordered by depth in the condition graph, alphabetically within a depth, so that parents come first.
 
 A space is a frozen value; the ConfigurationSpace it came from must not be changed afterwards.
 """

@@ -1,4 +1,4 @@
-"""Maximum a posteriori fit of a Gaussian process (spec 1.3).
+"""Maximum a posteriori fit of a Gaussian process.
 
 ``fit_gp`` searches the logarithms of the hyperparameters by quasi-Newton steps, from one given starting point and from
 ``restarts`` random ones together, and keeps the best.  Columns that never vary do not matter; their length scales stay

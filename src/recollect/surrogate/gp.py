@@ -1,4 +1,4 @@
-"""A fitted Gaussian process: a value that predicts (spec 1.3).
+"""A fitted Gaussian process: a value that predicts.
 
 Notation: ``X (n, d)`` training inputs with nan for inactive entries, ``y (n,)`` targets, ``z = (y - m) / s`` the
 standardised ones, ``A = K + noise I = L L^T``, ``alpha = A^-1 z``.  Predictions are in the units of ``y``::

@@ -1,4 +1,4 @@
-"""The product kernel of spec 1.3, Matern-5/2 x Hamming x same activity, and its hyperparameters.
+"""The product kernel of all models, Matern-5/2 x Hamming x same activity, and its hyperparameters.
 
 ::
 
@@ -81,7 +81,7 @@ class Hyperparameters:
 
     @classmethod
     def default(cls, d: int) -> Hyperparameters:
-        """The starting point of spec 1.3: (2, 1, ..., 1, 1e-8)."""
+        """The starting point of every fit: (2, 1, ..., 1, 1e-8)."""
         return cls(2.0, np.ones(d), 1e-8)
 
 

@@ -1,4 +1,4 @@
-"""Leave-one-out predictions in closed form (spec 8.2).
+"""Leave-one-out predictions in closed form.
 
 What n refits would predict, each leaving one point out, keeping the hyperparameters, and standardising its own n - 1
 targets.  With ``A = L L^T``, and m_-k, s_-k the mean and standard deviation of the other targets::

@@ -1,4 +1,4 @@
-"""Several functions, one Gaussian process: tasks that share a kernel and correlate (ICM; spec 6.8).
+"""Several functions, one Gaussian process: tasks that share a kernel and correlate (ICM).
 
 ::
 

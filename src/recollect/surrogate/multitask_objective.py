@@ -1,4 +1,4 @@
-"""Minus log posterior of the hyperparameters of a multi-task Gaussian process, with gradient (spec 1.3, 6.8).
+"""Minus log posterior of the hyperparameters of a multi-task Gaussian process, with gradient.
 
 ::
 

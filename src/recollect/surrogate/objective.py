@@ -1,4 +1,4 @@
-"""The function whose minimum is the fitted model: minus log posterior of the hyperparameters, with gradient (spec 1.3).
+"""The function whose minimum is the fitted model: minus log posterior of the hyperparameters, with gradient.
 
 ::
 

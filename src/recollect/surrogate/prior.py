@@ -1,4 +1,4 @@
-"""What is believed about hyperparameters before seeing data: bounds and prior densities (spec 1.3).
+"""What is believed about hyperparameters before seeing data: bounds and prior densities.
 
 Densities are evaluated at the natural value, without a Jacobian term, although the search runs over logarithms::
 

@@ -1,4 +1,4 @@
-"""Target transforms, applied to each task on its own (spec 1.2; paper section 5.2).
+"""Target transforms, applied to each task on its own (paper section 5.3).
 
 Notation: ``y (n,)`` targets as observed, ``z (n,)`` transformed.  ``standardize`` is also what every Gaussian process
 does to its targets, whatever transform was chosen before.  Standard deviations are those of the population (ddof = 0).

@@ -1,4 +1,4 @@
-"""Posteriors of many Gaussian processes at the same points, as one computation (spec 1.3, 8.4, 8.5).
+"""Posteriors of many Gaussian processes at the same points, as one computation.
 
 Everything is in the processes' own standardised units: targets have mean zero and variance one, and a caller who wants
 other units applies the affine map of each process.
@@ -42,7 +42,7 @@ from recollect.surrogate.stacked_kernel import (
     steps,
 )
 
-NOISE_FREE = math.exp(-25.0)  # variance that stands for "no noise" (spec 8.4)
+NOISE_FREE = math.exp(-25.0)  # variance that stands for "no noise"
 FACTOR_MEMORY = 1 << 28  # bytes of factors that are kept
 
 
@@ -133,7 +133,7 @@ class GPStack:
         return out
 
     def noise_free(self, X_t: FloatArray, members: IntArray) -> Callable[[FloatArray], FloatArray]:
-        """Variances ``(k', m)`` of the processes given their own means, noise-free, at ``Z_i = X_i u X_t`` (spec 8.4)::
+        """Variances ``(k', m)`` of the processes given their own means, noise-free, at ``Z_i = X_i u X_t``::
 
             variance_i = a_i - k_i(x, Z_i) (K_i(Z_i, Z_i) + e^-25 I)^-1 k_i(Z_i, x)
 

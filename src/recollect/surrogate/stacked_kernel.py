@@ -1,4 +1,4 @@
-"""The kernel of ``kernels.py`` for many Gaussian processes, each with inputs and length scales of its own (spec 8.5).
+"""The kernel of ``kernels.py`` for many Gaussian processes, each with inputs and length scales of its own.
 
 Everything here is a correlation, a kernel of amplitude one; amplitudes are factors that the caller applies.
 

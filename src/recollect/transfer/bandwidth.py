@@ -1,4 +1,4 @@
-"""Choosing the bandwidth rho of the two-stage weights (paper appendix on TST-R; spec 2.4, 6.5).
+"""Choosing the bandwidth rho of the two-stage weights (paper appendix on TST-R).
 
 Three strategies, all from results that exist already. ``scores[rho][benchmark][task]`` is the mean normalised regret of
 a method with that rho after the last trial, averaged over repetitions; lower is better. Every rho must have been run on

@@ -1,9 +1,9 @@
 """The part of the search space that held the past optima: their bounding box, or one that lets outliers go.
 
 Notation: x (k, d) the encoded best points of k past runs, nan = inactive; l, u (d,) the box, in encoded units. Only
-columns with an order are bounded; a column that no optimum uses keeps its full range [0, 1]. Spec section 3.4.
+columns with an order are bounded; a column that no optimum uses keeps its full range [0, 1]. Paper section 5.3.
 
-The slack box solves the convex quadratic program (with 1/(2k) on both sums, D23)
+The slack box solves the convex quadratic program (with 1/(2k) on both sums)
 
     minimise  (lambda/2) ||u - l||^2 + (1/(2k)) sum_t (xi-_t + xi+_t)                                          (S)
     subject to  l_j - xi-_t <= x_tj <= u_j + xi+_t for every active x_tj,   all variables in [0, 1],

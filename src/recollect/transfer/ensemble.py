@@ -2,7 +2,7 @@
 
 The weighted sum ``f = sum_i w_i f_i`` of independent Gaussian processes is itself one, with
 
-    m(x) = sum_i w_i mu_i(x),     c(x, x') = sum_i w_i^2 Sigma_i(x, x')          (paper section 4.1; spec 3.11, 8.3)
+    m(x) = sum_i w_i mu_i(x),     c(x, x') = sum_i w_i^2 Sigma_i(x, x')          (paper section 4.1)
 
 Where a model of all tasks takes the place of the ensemble, it is the target's model and decides alone.
 

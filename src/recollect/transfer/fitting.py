@@ -3,7 +3,7 @@
 A fit is a pure function of its content.  The content is hashed, the hash names the fit in the cache, and the random
 starting points of the fit are seeded with it; so the result depends neither on the order of the runs, nor on how many
 processes work, nor on what was fitted before.  The targets enter standardised and rounded: a run in raw units and the
-same run standardised by the caller are one fit (spec 1.2).
+same run standardised by the caller are one fit.
 
 Notation: ``theta (d + 2,)`` logarithms of hyperparameters as of ``Hyperparameters.log``.
 """

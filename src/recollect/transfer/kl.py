@@ -1,4 +1,4 @@
-"""KL weights: how much a past run believes its optimum to be where the target believes its own (spec 2.7).
+"""KL weights: how much a past run believes its optimum to be where the target believes its own (paper section 5.3).
 
 Every model is represented by samples of its minimizer (see ``minimizers``). The Kullback-Leibler divergence from a base
 model's distribution to the target's is estimated from distances to nearest neighbours, and weights fall exponentially

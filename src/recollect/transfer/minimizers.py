@@ -1,4 +1,4 @@
-"""Where the minimum of a Gaussian process may be: minimizers of functions drawn from its posterior (spec 2.7).
+"""Where the minimum of a Gaussian process may be: minimizers of functions drawn from its posterior.
 
 A draw is a prior function made of random Fourier features plus a correction that makes it fit the observations
 (Matheron's rule), with the exact kernel in the correction::

@@ -1,4 +1,4 @@
-"""One Gaussian process for the past runs and the new task together (MTGP; paper, appendix on scaling; spec 6.8).
+"""One Gaussian process for the past runs and the new task together (MTGP; paper, appendix on scaling).
 
 ``MultiTask.learn`` fits the past runs, once; ``PastTasks.fit`` fits them again together with the new task, after every
 trial, starting from what was found before; ``TaskPosterior`` is what that says about the new task alone.

@@ -1,7 +1,7 @@
 """The first points to try: a portfolio learned from past runs alone, before anything is known of the new task (SMFO).
 
 Candidates are configurations that past runs evaluated. With ``P (k, c)`` the mean that past run i predicts for
-candidate c, the portfolio is built greedily (spec 1.7(b); paper section 5.2): each step adds what most lowers
+candidate c, the portfolio is built greedily (paper section 5.3): each step adds what most lowers
 
     sum_i min over the portfolio of P[i, c],
 

@@ -1,4 +1,4 @@
-"""Past runs as Gaussian processes that predict together: what every transfer method asks (spec 1.2, 1.3, 8.4, 8.5).
+"""Past runs as Gaussian processes that predict together: what every transfer method asks.
 
 Notation: k past runs, run i with ``X (n_i, d)`` in the encoding of the new space and targets ``y (n_i,)`` in the units
 in which its predictions are wanted: raw, standardised or copula scores, as the caller decided.  Each process
@@ -145,7 +145,7 @@ class Sources:
     def reinterpolated(
         self, X_t: npt.ArrayLike, members: npt.ArrayLike | None = None
     ) -> Callable[[npt.ArrayLike], FloatArray]:
-        """Function from ``X (m, d)`` to the re-interpolated variances ``(k', m)`` given ``X_t (n, d)`` (spec 8.4).
+        """Function from ``X (m, d)`` to the re-interpolated variances ``(k', m)`` given ``X_t (n, d)``.
 
         The re-interpolated mean is that of ``means``.  Everything that does not depend on X is computed here, once.
         """

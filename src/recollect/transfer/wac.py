@@ -1,4 +1,4 @@
-"""Stacking weights, WAC: the coefficients of a linear regression of the observations on the predictions (spec 2.6).
+"""Stacking weights, WAC: coefficients of a linear regression of observations on predictions (paper section 5.3).
 
 The regression is trained by stochastic gradient descent on 1/2 (a.c + b - z)^2 + 1e-4/2 |c|^2, one observation at a
 time, with the step eta_t = eta0 t^-0.25. One step, with the residual r_j = a_j.c + b - z_j before it, is

@@ -1,4 +1,4 @@
-"""The OpenML random bot's tables of an R learner each: `glmnet`, `svm`, `xgboost`. Spec sections 5.2 and 5.3.
+"""The OpenML random bot's tables of an R learner each: `glmnet`, `svm`, `xgboost`. Paper section 5.1.
 
 Published on figshare as one CSV file a learner (10462300, 10462312, 10462315): a line is one run, with the columns
 ``data_id`` (OpenML data set), ``auc``, ``runtime``, one for every hyperparameter (NA = not set), and others that are
@@ -109,7 +109,8 @@ def load_bot(
 ) -> Benchmark:
     """Return the benchmark ``glmnet``, ``svm`` or ``xgboost`` from its published file.
 
-    whole: refuse a file that is not all of the published one. jobs: processes that build forests; None = one a core.
+    whole: refuse a file that is not all of the published one. jobs: processes that build forests; None = one a core,
+    0 = each when its task is first asked for.
     """
     table = read_bot(name, path, whole=whole)
     title = f"{LEARNERS[name].title} on {len(table.data)} OpenML data sets, random forests"

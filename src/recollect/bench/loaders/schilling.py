@@ -1,4 +1,4 @@
-"""AdaBoost and SVM grids of Schilling, Wistuba and Schmidt-Thieme: `adaboost-grid` and `svm-grid`. Spec section 5.2.
+"""AdaBoost and SVM grids of Schilling, Wistuba and Schmidt-Thieme: `adaboost-grid` and `svm-grid`. Paper section 5.1.
 
 The authors' files: one for each of 50 data sets, named after it, in a folder or a tar archive. One line a grid point,
 all in one order: ``accuracy index:value ...``, sparse (what is missing is 0), hyperparameters at the first 2 or 6

@@ -1,6 +1,6 @@
 """The embedded suite: errors of real models, trained by recollect on public data sets, shipped with the package.
 
-Six search spaces that mirror the paper's six benchmarks (spec 5.1), each measured with the same configurations on the
+Six search spaces that mirror the paper's six benchmarks, each measured with the same configurations on the
 same data sets. Public names, loaded when first used: `SUITE` (the six names), `load_suite`, `check_stored`,
 `build_suite`.
 """

@@ -1,7 +1,7 @@
 """The six search spaces of the suite, and the configurations that are measured in each.
 
 Grids are measured in full. In the other spaces, the same random configurations are measured on every data set; they
-are drawn once from a fixed seed and rounded to six significant digits. What differs from the paper's spaces (spec 5.2),
+are drawn once from a fixed seed and rounded to six significant digits. What differs from the paper's spaces,
 and why:
 
 - own-adaboost: boosted trees of limited depth instead of AdaBoost over product terms, 12 numbers of iterations up to

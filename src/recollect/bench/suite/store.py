@@ -29,7 +29,7 @@ from recollect.bench.problem import About, Benchmark
 from recollect.bench.suite.spaces import compiled, suite_space
 from recollect.bench.tabular import shared_table
 from recollect.errors import InputError
-from recollect.files import put
+from recollect.files import make_folder, put
 from recollect.history.run import Config
 from recollect.numerics.arrays import FloatArray
 from recollect.space.columns import Choices, Interval
@@ -110,7 +110,7 @@ def provenance(folder: Path | None = None) -> dict[str, Any]:
 
 def save_table(name: str, stored: Stored, *, record: Mapping[str, Any], folder: Path) -> Path:
     """Write the table of a search space, and its record into the provenance file beside it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     buffer = io.StringIO(newline="")
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(["kind", "name", *stored.numbers])

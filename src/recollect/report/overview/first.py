@@ -1,4 +1,4 @@
-"""What to try first on a new task: the portfolio that past tasks recommend together (SMFO, paper section 5.2)."""
+"""What to try first on a new task: the portfolio that past tasks recommend together (SMFO, paper section 5.3)."""
 
 from __future__ import annotations
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from recollect.cli import progress
 from recollect.cli.progress import Shown, bars
 
 
@@ -68,6 +71,24 @@ def test_the_columns_asked_for_are_shown_and_no_other(
     assert expected in line
     assert [other for other in ("MB", "/3000000", " a minute", "0:00:0") if other in line] == [
         {"bytes": "MB", "count": "/3000000", "rate": " a minute", "elapsed": "0:00:0"}[column]
+    ]
+
+
+def test_where_there_is_no_terminal_a_line_is_written_now_and_then(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = [0.0]
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    with bars("count") as tell:
+        for done in range(0, 151, 10):
+            seconds[0] = float(done)
+            tell("first", done, 200)
+            tell("second", 0, 1)
+    assert [line.split()[0] + " " + line.split()[-1] for line in shown(capsys)] == [
+        "first 60/200",
+        "first 120/200",
+        "first 150/200",  # and when it ends, all of them
+        "second 0/1",
     ]
 
 

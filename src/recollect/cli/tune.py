@@ -12,11 +12,7 @@ import dataclasses
 import json
 import math
 import shlex
-import signal
-import threading
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,6 +20,7 @@ import typer
 
 from recollect.cli.checks import any_number, positive
 from recollect.cli.memory import complete_problem, complete_task, counted, messages, print_table, printable
+from recollect.cli.stopping import stoppable
 
 if TYPE_CHECKING:
     from recollect.history.memory import Memory
@@ -114,7 +111,7 @@ def tune(  # noqa: PLR0913 - one argument for each option
         programs = Commands(template, workers, limit=trial_seconds, key=key, file=score_file or "")
         kept, problem = _memory(memory, task), problem or DEFAULT_PROBLEM
         _warn_of(template.unused)
-        with _stoppable(kept, problem, task):
+        with stoppable(lambda: _left(kept, problem, task)):
             settings = Settings(
                 trials=trials, memory=kept, problem=problem, task=task, method=chosen, seed=seed,
                 direction=_direction(maximize), seconds=seconds, target=target, progress=not quiet,
@@ -212,31 +209,6 @@ def _specification(name: str, entry: Any, where: str) -> Any:
         forms = '{"low": 1, "high": 9}, also with "log": true, a list of choices, {"choices": [...]} or one constant'
         raise SpaceError(f"{name!r}: expected {forms}; got {json.dumps(entry)[:200]}")
     return (entry["low"], entry["high"], "log") if log else (entry["low"], entry["high"])
-
-
-@contextmanager
-def _stoppable(memory: Memory | None, problem: str, task: str | None) -> Iterator[None]:
-    """Let a polite kill and a closed terminal end a run as Ctrl-C does: say what is kept and how to go on."""
-    received = [signal.SIGINT]
-
-    def stop(number: int, _frame: object) -> None:
-        received[0] = signal.Signals(number)
-        raise KeyboardInterrupt
-
-    here = threading.current_thread() is threading.main_thread()
-    polite = [
-        number for number in (signal.SIGTERM, signal.SIGHUP) if here and signal.getsignal(number) == signal.SIG_DFL
-    ]
-    for number in polite:
-        signal.signal(number, stop)
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.echo(f"\nrecollect: interrupted; {_left(memory, problem, task)}", err=True)
-        raise typer.Exit(128 + received[0]) from None
-    finally:
-        for number in polite:
-            signal.signal(number, signal.SIG_DFL)
 
 
 def _left(memory: Memory | None, problem: str, task: str | None) -> str:

@@ -1,10 +1,12 @@
-"""What all tests share: a cache folder of their own, and a small ensemble beside its dense, plainly written twin.
+"""What all tests share: a cache of their own, Ctrl-C, and a small ensemble beside its dense, plainly written twin.
 
 The twin knows nothing of the library: Matern-5/2 in two dimensions, posteriors by `np.linalg.solve`.
 """
 
 from __future__ import annotations
 
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -26,6 +28,13 @@ def _cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RECOLLECT_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _ctrl_c_is_heard() -> None:
+    """Begin as in a terminal: what a shell starts in the background ignores Ctrl-C, and so would what tests start."""
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @dataclass(frozen=True)

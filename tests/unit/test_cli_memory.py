@@ -447,7 +447,8 @@ def test_completion_can_be_installed_and_works_in_bash(recollect: Recollect, tmp
     assert "--install-completion" in recollect("--help").out
     folder = str(Path(sys.executable).parent)
     environment = {**os.environ, "HOME": str(tmp_path), "PATH": folder + os.pathsep + os.environ["PATH"]}
-    subprocess.run(["recollect", "--install-completion", "bash"], env=environment, check=True, capture_output=True)
+    install = ["bash", "-c", "recollect --install-completion; exit $?"]  # for the shell that it is started from
+    subprocess.run(install, env=environment, check=True, capture_output=True)
     script = """source ~/.bashrc; COMP_WORDS=(recollect memory e); COMP_CWORD=2; _recollect_completion recollect
         echo "${COMPREPLY[@]}"; complete -p recollect"""
     done = subprocess.run(["bash", "-c", script], env=environment, check=True, capture_output=True, text=True)

@@ -229,6 +229,7 @@ def test_a_file_that_is_no_space_is_refused(text: str, tmp_path: Path) -> None:
         ("task,x,error\na,1,0.5\na,2\n", "line 3: expected 3 cells, got 2"),
         ("task,x,error\na,1,0.5\na,2,3,4\n", "line 3: expected 3 cells, got 4"),
         ("task,x,error\na,1,0.5\n,2,3\n", "line 3: the cell of the task is empty"),
+        ('task,x,error\na,1,0.5\n"b\rc",2,3\n', r"expected a task's name on one line, got 'b\\rc'"),
         ("task,x,error\na,1,0.5\na,2,\n", "line 3: expected a finite number as error, got ''"),
         ("task,x,error\na,1,0.5\na,2,nan\n", "line 3: expected a finite number as error, got 'nan'"),
         ("task,x,error\na,1,0.5\na,2,bad\n", "line 3: expected a finite number as error, got 'bad'"),

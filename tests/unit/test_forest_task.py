@@ -100,7 +100,7 @@ def test_forests_are_stored_and_not_built_again(tmp_path: Path, monkeypatch: pyt
     seen: list[tuple[int, int]] = []
     build = Build(TINY, lambda done, total: seen.append((done, total)), tmp_path)
     first = build_forests(SPACE, tables(3), build=build)
-    assert seen == [(1, 3), (2, 3), (3, 3)]
+    assert seen == [(0, 3), (1, 3), (2, 3), (3, 3)]
     assert len(list(tmp_path.glob("*.npz"))) == len(list(tmp_path.iterdir())) == 3
 
     def refuse(*_: object, **__: object) -> None:
@@ -108,10 +108,26 @@ def test_forests_are_stored_and_not_built_again(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr("recollect.bench.forest_task.tune_forest", refuse)
     again = build_forests(SPACE, tables(3), build=build)
-    assert len(seen) == 3
+    assert len(seen) == 4
     for task in ("task 0", "task 2"):
         np.testing.assert_array_equal(first.tuned(task)[0].words, again.tuned(task)[0].words)
         assert first.tuned(task)[1] == again.tuned(task)[1]
+
+
+def test_later_only_the_forests_that_are_asked_for_are_built(tmp_path: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    build = Build(TINY, folder=tmp_path / "later")
+    benchmark = forest_benchmark("toy", SPACE, tables(4), ABOUT, jobs=0, build=build)
+    assert not build.place().exists()
+    benchmark.prepare(["task 1", "task 3"], jobs=1, progress=lambda *now: seen.append(now))
+    assert (seen, len(os.listdir(build.place()))) == ([(0, 2), (1, 2), (2, 2)], 2)
+    benchmark.prepare(["task 1"], jobs=1, progress=lambda *now: seen.append(now))
+    assert len(seen) == 3
+    at_once = forest_benchmark("toy", SPACE, tables(4), ABOUT, build=Build(TINY, folder=tmp_path / "at once"))
+    Q = uniform(SPACE, 20, np.random.default_rng(9))
+    for task in ("task 1", "task 2"):  # prepared, and not
+        np.testing.assert_array_equal(benchmark.task(task).evaluate_many(Q), at_once.task(task).evaluate_many(Q))
+    assert len(os.listdir(build.place())) == 3
 
 
 def test_the_users_cache_folder_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,7 +140,7 @@ def test_two_processes_build_the_same_forests_as_one(tmp_path: Path) -> None:
     seen: list[tuple[int, int]] = []
     build_forests(SPACE, tables(), build=Build(TINY, folder=tmp_path / "one"))
     build_forests(SPACE, tables(), jobs=2, build=Build(TINY, lambda *now: seen.append(now), tmp_path / "two"))
-    assert seen == [(1, 2), (2, 2)]
+    assert seen == [(0, 2), (1, 2), (2, 2)]
     names = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert names == sorted(path.name for path in (tmp_path / "two").iterdir())
     for name in names:
@@ -191,5 +207,5 @@ def test_bad_data_are_refused_with_the_name_of_the_task(tmp_path: Path) -> None:
         forest_benchmark("toy", SPACE, data, ABOUT, build=Build(TINY, folder=tmp_path))
     with pytest.raises(InputError, match="at least one task"):
         forest_benchmark("toy", SPACE, {}, ABOUT)
-    with pytest.raises(InputError, match="jobs >= 1, got 0"):
-        forest_benchmark("toy", SPACE, tables(), ABOUT, jobs=0)
+    with pytest.raises(InputError, match="jobs >= 0, got -1"):
+        forest_benchmark("toy", SPACE, tables(), ABOUT, jobs=-1)

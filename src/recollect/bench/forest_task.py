@@ -1,4 +1,4 @@
-"""Measurements at scattered points turned into tasks that can be evaluated anywhere: one forest a task (spec 5.3).
+"""Measurements at scattered points turned into tasks that can be evaluated anywhere: one forest a task.
 
 Forests are built in parallel and kept as npz files in the folder ``forests`` of the user's caches, named by a hash of
 everything they depend on but the version of scikit-learn: a forest once built stays the same benchmark. What cannot be
@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from recollect.bench.forest import Forest, load_forest, save_forest
-from recollect.bench.problem import About, Benchmark, Task
+from recollect.bench.problem import About, Benchmark, Progress, Task
 from recollect.bench.tune_forest import PAPER, TuneSettings, forest_features, only_active, to_error, tune_forest
-from recollect.errors import InputError, RecollectWarning
+from recollect.errors import InputError, RecollectWarning, StorageError
+from recollect.files import make_folder
 from recollect.numerics.arrays import FloatArray
 from recollect.space.space import Space
 from recollect.system import cores
@@ -33,7 +34,6 @@ from recollect.transfer.cache import cache_folder
 VERSION = 1  # part of the hash: to be raised when the same data are to give another forest
 
 Data = Mapping[str, tuple[FloatArray, FloatArray]]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,7 @@ class Forests:
     def tuned(self, task: str) -> tuple[Forest, float]:
         """Return a task's forest, and its cross-validated rank correlation."""
         job = self.jobs[task]
+        self.prepare([task], 1)
         if job.path not in self.unstored:
             try:
                 return _loaded(job.path)
@@ -95,6 +96,22 @@ class Forests:
             self.unstored[job.path] = built
         kept = self.unstored[job.path]
         return kept.forest, kept.spearman
+
+    def prepare(self, tasks: Sequence[str], jobs: int | None, progress: Progress | None = None) -> None:
+        """Build the forests of these tasks that are not there yet. jobs: processes, None = one a core."""
+        wanted = [self.jobs[task] for task in tasks]
+        missing = {  # copies of one table are one forest
+            job.path: job for job in wanted if job.path not in self.unstored and not job.path.exists()
+        }
+        if missing and progress is not None:
+            progress(0, len(missing))
+        for done, (path, built) in enumerate(_results(missing, cores() if jobs is None else jobs), start=1):
+            if built is not None:
+                if not self.unstored:
+                    _warn(f"{built.reason}; forests are kept in memory only")
+                self.unstored[path] = built
+            if progress is not None:
+                progress(done, len(missing))
 
     def task(self, name: str) -> Task:
         """Return the task that a forest stands for."""
@@ -119,30 +136,26 @@ def forest_benchmark(
 ) -> Benchmark:
     """Return a benchmark whose tasks are forests, fitted on encoded points and errors; ``jobs`` processes build them.
 
-    jobs: None = one a core. All forests are built before it returns; each is loaded when its task is first asked for.
+    jobs: None = one a core, and all forests are built before it returns; 0 = none now, but each when its task is first
+    asked for, or when `Benchmark.prepare` is told of it.
     """
     if not data:
         raise InputError(f"benchmark {name!r} needs at least one task, got none")
     forests = build_forests(space, data, jobs=jobs, build=build)
-    return Benchmark(name, space, tuple(data), None, replace(about, kind="forest", exact=False), forests.task)
+    about = replace(about, kind="forest", exact=False)
+    return Benchmark(name, space, tuple(data), None, about, forests.task, forests.prepare)
 
 
 def build_forests(space: Space, data: Data, *, jobs: int | None = 1, build: Build = USUAL) -> Forests:
-    """Return the forests of all tasks; what is stored already is not built again. jobs: None = one a core."""
-    if jobs is not None and jobs < 1:
-        raise InputError(f"build_forests: expected jobs >= 1, got {jobs}")
+    """Return the forests of all tasks; what is stored is not built again. jobs: None = one a core, 0 = later."""
+    if jobs is not None and jobs < 0:
+        raise InputError(f"build_forests: expected jobs >= 0, got {jobs}")
     folder = build.place()
     made = {task: _job(task, space, points, build.settings, folder) for task, points in data.items()}
-    missing = {job.path: job for job in made.values() if not job.path.exists()}  # copies of one table are one forest
-    unstored: dict[Path, _Unstored] = {}
-    for done, (path, built) in enumerate(_results(missing, cores() if jobs is None else jobs), start=1):
-        if built is not None:
-            if not unstored:
-                _warn(f"{built.reason}; forests are kept in memory only")
-            unstored[path] = built
-        if build.progress is not None:
-            build.progress(done, len(missing))
-    return Forests(space, made, unstored)
+    forests = Forests(space, made, {})
+    if jobs != 0:
+        forests.prepare(tuple(data), jobs, build.progress)
+    return forests
 
 
 def _job(task: str, space: Space, points: tuple[FloatArray, FloatArray], settings: TuneSettings, folder: Path) -> _Job:
@@ -178,10 +191,10 @@ def _build(job: _Job) -> _Unstored | None:
     except InputError as error:
         raise InputError(f"task {job.task!r}: {error}") from error
     try:
-        job.path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(job.path.parent)
         save_forest(tuned.forest, job.path, numbers={"spearman": tuned.spearman})
-    except OSError as error:
-        return _Unstored(tuned.forest, tuned.spearman, f"cannot write {job.path}: {error}")
+    except StorageError as error:
+        return _Unstored(tuned.forest, tuned.spearman, str(error))
     return None
 
 

@@ -2,13 +2,13 @@
 
 A `Benchmark` is tables of measurements, fitted forests or formulas; whoever tunes on it sees the same three values.
 
-Notation: X (m, d) encoded points of the benchmark's space, y (m,) their errors; lower is better. Spec section 5.
+Notation: X (m, d) encoded points of the benchmark's space, y (m,) their errors; lower is better.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -18,6 +18,8 @@ from recollect.numerics.arrays import FloatArray
 from recollect.space.space import Space
 
 Kind = Literal["table", "forest", "function"]
+Progress = Callable[[int, int], None]
+"""Told how much is done, and how much there is to do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +62,8 @@ class Benchmark:
     """Tasks on one search space.
 
     candidates: the only configurations that can be evaluated, where all tasks share them; else None, and each task says
-    for itself. make: makes the task of a name; called once a task, when it is first asked for.
+    for itself. make: makes the task of a name; called once a task, when it is first asked for. ready: does what is slow
+    in that for many tasks, see `prepare`.
     """
 
     name: str
@@ -69,6 +72,7 @@ class Benchmark:
     candidates: tuple[Config, ...] | None = field(repr=False)
     about: About
     make: Callable[[str], Task] = field(repr=False)
+    ready: Callable[[Sequence[str], int | None, Progress | None], None] | None = field(repr=False, default=None)
     _made: dict[str, Task] = field(init=False, repr=False, default_factory=dict)
 
     def task(self, name: str) -> Task:
@@ -79,6 +83,11 @@ class Benchmark:
             made = self.make(name)
             self._made[name] = made if made.candidates is not None else replace(made, candidates=self.candidates)
         return self._made[name]
+
+    def prepare(self, tasks: Sequence[str], *, jobs: int | None = None, progress: Progress | None = None) -> None:
+        """Build in ``jobs`` processes (None: one a core) what these tasks would each build when first asked for."""
+        if self.ready is not None:
+            self.ready(tasks, jobs, progress)
 
 
 def hint(name: object, known: tuple[str, ...]) -> str:

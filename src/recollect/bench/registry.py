@@ -37,7 +37,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """How forests are built where a benchmark has them: ``jobs`` processes (None: one a core), other settings."""
+    """How forests are built where there are any: ``jobs`` processes (None: one a core; 0: later), other settings."""
 
     jobs: int | None = None
     build: Build | None = None
@@ -101,20 +101,27 @@ def load(
     """Return the benchmark of this name.
 
     path: a local copy of its data, in the form in which they are published. jobs, build: how forests are built where a
-    benchmark has them and they are not stored yet; one process a core unless ``jobs`` says otherwise.
+    benchmark has them and they are not stored yet; one process a core unless ``jobs`` says otherwise, and with 0 each
+    when its task is first asked for.
     """
     entry = entry_of(name)
     if not entry.parts:
         if path is not None:
             raise InputError(f"benchmark {name!r} needs no data, so it takes no path, got {os.fspath(path)!r}")
         return entry.load(None, USUAL)
-    place = entry.place() if path is None else Path(path)
-    if place is None:
+    return entry.load(place_of(name) if path is None else Path(path), Making(jobs, build))
+
+
+def place_of(name: str) -> Path | None:
+    """Return where the data of a benchmark are, None if it needs none; InputError if it does and they are not here."""
+    entry = entry_of(name)
+    place = entry.place() if entry.parts else None
+    if entry.parts and place is None:
         raise InputError(
             f"the data of benchmark {name!r} are not on this computer; `recollect bench fetch {name}` gets them from "
-            f"{entry.source}, and path=... names a local copy"
+            f"{entry.source}, or from a copy of yours (--from), and RECOLLECT_DATA may name a folder that has them"
         )
-    return entry.load(place, Making(jobs, build))
+    return place
 
 
 def fetch(name: str, *, source: Path | None = None, progress: Progress | None = None) -> Path | None:

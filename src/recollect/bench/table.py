@@ -44,7 +44,8 @@ def from_table(
 
     space: a space, or the path of one in ConfigSpace's JSON format; None infers it. mode: ``"table"`` knows the listed
     configurations only, ``"forest"`` fits a random forest to every task and knows the whole space: in ``jobs``
-    processes (None: one a core), as ``build`` says. name: the file's name if not given.
+    processes (None: one a core; 0: each when its task is first asked for), as ``build`` says. name: the file's name if
+    not given.
     """
     if mode not in ("table", "forest"):
         raise InputError(f"mode must be 'table' or 'forest', got {mode!r}")

@@ -62,6 +62,8 @@ def read_tidy(path: Path) -> Tidy:
             raise InputError(f"{path}, line {line}: expected {len(header)} cells, got {len(row)}")
         if not row[task_at]:
             raise InputError(f"{path}, line {line}: the cell of the task is empty")
+        if not row[task_at].isprintable():
+            raise InputError(f"{path}, line {line}: expected a task's name on one line, got {row[task_at]!r}")
         number = configs.setdefault(tuple(row[position] for position in columns), len(configs))
         results.setdefault(row[task_at], []).append((number, _error(path, line, row[error_at]), line))
     if not results:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from recollect.bench.lines import append_lines, open_lines
+from recollect.errors import InputError, StorageError
 from recollect.files import put
 
 
@@ -63,11 +64,25 @@ def test_what_was_written_in_part_is_removed(
         raise reason
 
     monkeypatch.setattr(Path, "write_bytes", half)
-    with pytest.raises(type(reason), match=str(reason)):
+    expected = StorageError if isinstance(reason, OSError) else type(reason)
+    with pytest.raises(expected, match=str(reason)):
         put(tmp_path / "a.json", b"second")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_that_cannot_even_be_begun_is_refused_with_the_reason(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(StorageError, match=r"a\.json: the file cannot be written: No such file or directory"):
         put(tmp_path / "missing" / "a.json", b"content")
+
+
+def test_a_folder_in_the_place_of_a_file_and_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(StorageError, match="folder: the file cannot be read and written: Is a directory"):
+        open_lines(tmp_path / "folder")
+    with pytest.raises(StorageError, match="folder: the file cannot be written: Is a directory"):
+        append_lines(tmp_path / "folder", "a\n")
+    (tmp_path / "bytes").write_bytes(b"a\n\xff\n")
+    with pytest.raises(InputError, match="bytes: expected text: "):
+        open_lines(tmp_path / "bytes")
+    with pytest.raises(StorageError, match="bytes/below: the folder cannot be made: Not a directory"):
+        open_lines(tmp_path / "bytes" / "below" / "lines")

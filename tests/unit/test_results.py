@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import gzip
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.bench.results import FIELDS, Finished, Key, append_run, gather, open_runs, pack, read_runs
+from recollect.bench.results import FIELDS, Finished, Key, append_run, gather, open_runs, pack, read_runs, rounded
 from recollect.errors import InputError
 
 RUN = Finished(
@@ -57,7 +58,7 @@ def test_regret_is_normalised_with_the_ends_of_the_task() -> None:
 
 def test_packed_runs_are_sorted_rounded_and_the_same_bytes_in_any_order(tmp_path: Path) -> None:
     runs = [
-        other(key=Key("b", method, "t", r), seconds=r + 0.5, values=np.array([1 / 3]))
+        other(key=Key("b", method, "t", r), seconds=r + 0.5, best=1 / 3, values=np.array([1 / 3]))
         for method in "ba"
         for r in (1, 0)
     ]
@@ -67,7 +68,41 @@ def test_packed_runs_are_sorted_rounded_and_the_same_bytes_in_any_order(tmp_path
     assert paths[0].read_bytes() == paths[1].read_bytes()
     found = read_runs(paths[0])
     assert [run.key for run in found] == sorted(run.key for run in runs)
-    assert found[0].values.tolist() == [0.3333333]
+    assert found[0].values.tolist() == [found[0].best] == [0.3333333333]
+
+
+@pytest.mark.parametrize(("offset", "scale"), [(0.0, 1.0), (1e6, 1e-3), (-5.0, 300.0), (0.0, 1e-200), (0.0, 1e300)])
+def test_rounding_is_by_the_span_of_the_task_and_rounding_twice_changes_nothing(offset: float, scale: float) -> None:
+    parts = np.random.default_rng(0).random(50)
+    run = other(best=offset, worst=offset + scale, values=np.array([*(offset + scale * parts), np.nan, offset]))
+    once = rounded(run)
+    np.testing.assert_allclose(once.regret, run.regret, atol=1e-9)
+    np.testing.assert_array_equal(rounded(once).values, once.values)
+    assert once.regret[-1] == 0.0
+    assert rounded(other(worst=run.best, best=run.best)).best == run.best
+
+
+def test_ends_may_be_numpys_numbers(tmp_path: Path) -> None:
+    open_runs(tmp_path / "runs.csv")
+    append_run(tmp_path / "runs.csv", other(best=np.float64(0.1), worst=np.float64(0.5)))
+    (found,) = read_runs(tmp_path / "runs.csv")
+    assert (found.best, found.worst) == (0.1, 0.5)
+
+
+def test_a_name_without_gz_is_not_compressed(tmp_path: Path) -> None:
+    pack([RUN], tmp_path / "plain.csv")
+    pack([RUN], tmp_path / "packed.csv.gz")
+    assert (tmp_path / "plain.csv").read_bytes() == gzip.decompress((tmp_path / "packed.csv.gz").read_bytes())
+    assert [run.key for run in read_runs(tmp_path / "plain.csv")] == [RUN.key]
+
+
+def test_runs_of_any_length_are_read_back(tmp_path: Path) -> None:
+    long = other(values=np.random.default_rng(0).random(20_000))
+    open_runs(tmp_path / "runs.csv")
+    append_run(tmp_path / "runs.csv", long)
+    (run,) = open_runs(tmp_path / "runs.csv")
+    np.testing.assert_array_equal(run.values, long.values)
+    assert csv.field_size_limit() == 131072
 
 
 def test_runs_of_several_places_come_together(tmp_path: Path) -> None:
@@ -101,6 +136,13 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str, message:
     packed.write_bytes(gzip.compress(text.encode())[:-4])
     with pytest.raises(InputError, match="cannot be read"):
         read_runs(packed)
+
+
+def test_ends_the_wrong_way_round_are_refused(tmp_path: Path) -> None:
+    for best in (0.9, float("nan")):
+        pack([other(best=best, worst=0.5)], tmp_path / "odd.csv")
+        with pytest.raises(InputError, match=r"odd\.csv, line 2: expected a best error that is not above the worst"):
+            read_runs(tmp_path / "odd.csv")
 
 
 def test_a_line_that_is_just_being_written_is_left_out(tmp_path: Path) -> None:

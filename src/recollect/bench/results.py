@@ -19,6 +19,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import math
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -27,10 +28,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect.bench.lines import append_lines, open_lines
+from recollect.bench.lines import append_lines, csv_line, open_lines
 from recollect.bench.statistics import best_so_far
 from recollect.errors import InputError
-from recollect.files import put
+from recollect.files import make_folder, put
 from recollect.numerics.arrays import FloatArray
 
 FORMAT = 1
@@ -39,7 +40,7 @@ FIELDS = (
     *("best", "worst", "values", "weights", "seconds", "version"),
 )
 RUNS = "runs.csv"  # in the folder of an experiment
-DIGITS = 7  # of packed errors
+DIGITS = 10  # of packed errors: more than a figure shows, fewer than rounding leaves right
 NO_MODEL = "-"
 WEIGHTS = 5  # numbers kept for each evaluation
 
@@ -68,16 +69,16 @@ class Finished:
 
     @property
     def regret(self) -> FloatArray:
-        """Normalised regret (t,) after each evaluation; 0 on a task where all errors are the same (spec 6.2)."""
+        """Normalised regret (t,) after each evaluation; 0 on a task where all errors are the same."""
         span = self.worst - self.best
         best = best_so_far(self.values)
         return np.asarray((best - self.best) / span) if span > 0 else np.zeros(len(best))
 
     def line(self) -> str:
         """The run as a line of the file."""
-        cells = [FORMAT, *self.key, self.seed, repr(self.best), repr(self.worst)]
+        cells = [FORMAT, *self.key, self.seed, repr(float(self.best)), repr(float(self.worst))]
         cells += [" ".join(map(_short, self.values.tolist())), _weights_cell(self.weights), f"{self.seconds:.3g}"]
-        return _csv_line([*map(str, cells), self.version])
+        return csv_line([*map(str, cells), self.version])
 
 
 def read_runs(path: Path) -> list[Finished]:
@@ -113,7 +114,7 @@ def gather(places: Iterable[Path]) -> list[Finished]:
 
 def open_runs(path: Path) -> list[Finished]:
     """Return the runs of an unfinished experiment, whose file is begun if there is none; a cut last line is dropped."""
-    return _parsed_file(path, open_lines(path, _csv_line(FIELDS)))
+    return _parsed_file(path, open_lines(path, csv_line(FIELDS)))
 
 
 def append_run(path: Path, run: Finished) -> None:
@@ -122,25 +123,35 @@ def append_run(path: Path, run: Finished) -> None:
 
 
 def pack(runs: Iterable[Finished], path: Path) -> None:
-    """Write finished runs, sorted, as a compressed file: errors with `DIGITS` significant digits, without times.
+    """Write finished runs, `rounded` and sorted, without times; compressed if ``.gz``.
 
     The same runs give the same bytes, in whatever order they were made.
     """
-    lines = [_csv_line(FIELDS)]
+    lines = [csv_line(FIELDS)]
     for run in sorted(runs, key=lambda run: run.key):
-        values = [float(f"{value:.{DIGITS}g}") for value in run.values.tolist()]
-        lines.append(replace(run, values=np.array(values), seconds=float("nan")).line())
-    path.parent.mkdir(parents=True, exist_ok=True)
-    put(path, gzip.compress("".join(lines).encode("utf-8"), mtime=0))
+        lines.append(replace(rounded(run), seconds=float("nan")).line())
+    content = "".join(lines).encode("utf-8")
+    make_folder(path.parent)
+    put(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+
+
+def rounded(run: Finished) -> Finished:
+    """Return a run whose errors have `DIGITS` digits in units of what lies between best and worst, as packed ones."""
+    span = run.worst - run.best
+    if not 0.0 < span < math.inf:
+        return run
+    decimals = DIGITS - 1 - math.floor(math.log10(span))
+    values = np.array([round(value, decimals) for value in run.values.tolist()])
+    return replace(run, best=round(run.best, decimals), worst=round(run.worst, decimals), values=values)
 
 
 def _parsed_file(path: Path, text: str) -> list[Finished]:
-    rows = csv.reader(io.StringIO(text, newline=""))
-    header = next(rows, [])
-    if tuple(header) != FIELDS:
-        raise InputError(f"{path}, line 1: expected {','.join(FIELDS)}, got {','.join(header)[:80]!r}")
     found: dict[Key, Finished] = {}
-    for number, row in enumerate(rows, start=2):
+    for number, row in enumerate(_rows(path, text), start=1):
+        if number == 1:
+            if tuple(row) != FIELDS:
+                raise InputError(f"{path}, line 1: expected {','.join(FIELDS)}, got {','.join(row)[:200]!r}")
+            continue
         try:
             run = _parsed(row)
         except ValueError as error:
@@ -151,12 +162,25 @@ def _parsed_file(path: Path, text: str) -> list[Finished]:
     return list(found.values())
 
 
+def _rows(path: Path, text: str) -> list[list[str]]:
+    """The cells of all lines, however long they are, at least one line of them."""
+    before = csv.field_size_limit(len(text) + 1)
+    try:
+        return list(csv.reader(io.StringIO(text, newline=""))) or [[]]
+    except csv.Error as error:
+        raise InputError(f"{path}: expected a CSV file of results: {error}") from error
+    finally:
+        csv.field_size_limit(before)
+
+
 def _parsed(row: Sequence[str]) -> Finished:
     if len(row) != len(FIELDS):
         raise ValueError(f"expected {len(FIELDS)} cells, got {len(row)}")
     form, benchmark, method, task, repetition, seed, best, worst, values, weights, seconds, version = row
     if form != str(FORMAT):
         raise ValueError(f"expected results of format {FORMAT}, got {form!r}")
+    if not float(best) <= float(worst):
+        raise ValueError(f"expected a best error that is not above the worst one, got {best} and {worst}")
     return Finished(
         Key(benchmark, method, task, int(repetition)),
         int(seed),
@@ -189,9 +213,3 @@ def _weights_of(cell: str) -> FloatArray | None:
 def _short(value: float) -> str:
     """The shortest text that gives the same number."""
     return repr(value).removesuffix(".0")
-
-
-def _csv_line(cells: Sequence[str]) -> str:
-    buffer = io.StringIO(newline="")
-    csv.writer(buffer, lineterminator="\n").writerow(cells)
-    return buffer.getvalue()

@@ -1,4 +1,4 @@
-"""Checks of what is given on the command line: numbers, and memories that have to be there."""
+"""Checks of what is given on the command line: numbers, places to write, and memories that have to be there."""
 
 from __future__ import annotations
 
@@ -23,6 +23,13 @@ def any_number(option: typer.CallbackParam, value: float | None) -> float | None
     if value is not None and math.isnan(value):
         raise InputError(f"{option.opts[0]}: expected a number, got {value:g}")
     return value
+
+
+def refuse_input(out: Path | None, results: list[Path]) -> None:
+    """Refuse to write where results are read from."""
+    for place in (path for given in results for path in (given, given / "runs.csv")):
+        if out is not None and out.exists() and place.exists() and out.samefile(place):
+            raise InputError(f"{out}: results are read from there; name another file")
 
 
 def absent(where: str) -> str:

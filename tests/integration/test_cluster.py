@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,23 +20,26 @@ from recollect.bench.conduct import conduct
 from recollect.bench.engines import Cluster, Local
 from recollect.bench.plan import PastSource, Plan, Spec
 from recollect.bench.results import Finished, Key, read_runs
-from recollect.errors import InputError
+from recollect.errors import InputError, RecollectWarning, StorageError
 
-pytest.importorskip("distributed", reason="part of the extra dask")
+Client = pytest.importorskip("distributed", reason="part of the extra dask").Client
 
 PLAN = Plan(("random", "gp", "smfo"), (Spec("forrester", tasks=4),), PastSource("gp", 8, 2), repetitions=2, horizon=8)
 LIMIT = 60.0
 
 
 class LocalCluster:
-    """A scheduler and two workers, each a process of its own."""
+    """A scheduler and workers, each a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, workers: int) -> None:
         self.folder = folder
         self.file = folder / "scheduler.json"
         self.scheduler = self._start("scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(self.file))
         self._wait(self.file.exists)
-        self.workers = [self.worker(), self.worker()]
+        self.workers = [self.worker() for _ in range(workers)]
+        if workers:
+            with Client(self.address, timeout=LIMIT, set_as_default=False) as client:
+                client.wait_for_workers(workers, timeout=LIMIT)
 
     def _start(self, kind: str, *options: str) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--host", "127.0.0.1", *options]
@@ -65,9 +70,9 @@ class LocalCluster:
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[LocalCluster]:
+def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[LocalCluster]:
     (tmp_path / "cluster").mkdir()
-    made = LocalCluster(tmp_path / "cluster")
+    made = LocalCluster(tmp_path / "cluster", getattr(request, "param", 2))
     yield made
     made.close()
 
@@ -83,19 +88,46 @@ def test_a_worker_killed_in_the_middle_loses_nothing_and_counts_nothing_twice(
 
     def progress(what: str, _done: int, _total: int) -> None:
         told[what] += 1
-        if what == "forrester" and told[what] == 4:
+        if what == "forrester" and told[what] == 5:
             os.killpg(cluster.workers[0].pid, signal.SIGKILL)
 
     outcome = conduct(PLAN, tmp_path / "far", engine=Cluster(cluster.address), progress=progress)
     assert cluster.workers[0].wait() == -signal.SIGKILL
     assert outcome.crashed == ()
     assert outcome.runs == outcome.new == 24
-    assert told == {"forrester, past": 8, "forrester": 16}
+    assert told == {"forrester, past": 9, "forrester": 17}  # once before the first run
     conduct(PLAN, tmp_path / "here", engine=Local())
     far, here = made(tmp_path / "far"), made(tmp_path / "here")
     assert far.keys() == here.keys()
     for key, run in here.items():
         np.testing.assert_array_equal(far[key].values, run.values)
+
+
+def test_a_scheduler_that_dies_ends_the_work_with_one_sentence(tmp_path: Path, cluster: LocalCluster) -> None:
+    def progress(what: str, done: int, _total: int) -> None:
+        if what == "forrester" and done == 3:
+            os.killpg(cluster.scheduler.pid, signal.SIGKILL)
+
+    with pytest.raises(StorageError, match=r"the Dask scheduler at .* is gone; what was made is kept"):
+        conduct(PLAN, tmp_path, engine=Cluster(cluster.address), progress=progress)
+    before = len(made(tmp_path))
+    assert 8 + 3 <= before < 24
+    outcome = conduct(PLAN, tmp_path, engine=Local())
+    assert (outcome.runs, outcome.new) == (24, 24 - before)
+
+
+@pytest.mark.parametrize("cluster", [0], indirect=True)
+def test_a_scheduler_without_workers_is_told_of(tmp_path: Path, cluster: LocalCluster) -> None:
+    threading.Timer(1.0, lambda: cluster.workers.append(cluster.worker())).start()
+    with pytest.warns(RecollectWarning, match="has no workers; the runs wait until it has"):
+        outcome = conduct(replace(PLAN, methods=("random",)), tmp_path, engine=Cluster(cluster.address))
+    assert outcome.runs == 8
+
+
+@pytest.mark.parametrize("address", ["localhost", "nonsense://localhost:8786", "tcp://:8786", "tcp://localhost:x", ""])
+def test_what_is_no_address_is_refused_at_once(tmp_path: Path, address: str) -> None:
+    with pytest.raises(InputError, match=r"expected the address of a Dask scheduler, as tcp://host:8786, got"):
+        conduct(PLAN, tmp_path, engine=Cluster(address))
 
 
 def test_without_a_scheduler_there_is_one_sentence(tmp_path: Path) -> None:

@@ -67,6 +67,22 @@ def test_killed_again_and_again_the_results_are_those_of_one_go(tmp_path: Path) 
     assert packed(out) == packed(tmp_path / "whole")
 
 
+def test_a_polite_kill_of_the_command_alone_ends_all_its_processes_with_a_sentence(tmp_path: Path) -> None:
+    plan, out = tmp_path / "plan.toml", tmp_path / "out"
+    plan.write_text(PLAN.replace('"smfo"', '"smfo", "rgpe-nei"').replace("repetitions = 2", "repetitions = 50"))
+    running = command("run", str(plan), "--jobs", "2", "--out", str(out))
+    process = subprocess.Popen(running, stderr=subprocess.PIPE, text=True, process_group=0)
+    until = time.monotonic() + 60
+    while lines(out / "past-own-svm.jsonl") < 3:
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    process.terminate()
+    _, said = process.communicate(timeout=30)  # ends when the last process that may write to it has ended
+    assert process.returncode == 128 + signal.SIGTERM
+    assert f"recollect: interrupted; what was made is in {out}, and the same command goes on" in said
+    assert "Traceback" not in said
+
+
 def test_a_full_disk_stops_the_work_with_one_sentence_and_loses_nothing(tmp_path: Path) -> None:
     plan, out = tmp_path / "plan.toml", tmp_path / "full"
     plan.write_text(PLAN.replace('"gp", "gcp", "smfo"', '"gp"'))

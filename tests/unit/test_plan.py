@@ -141,7 +141,10 @@ def test_names_are_chosen_evenly(count: int | None, expected: str) -> None:
         (("format = 1", "format = "), "expected a plan in TOML"),
         (("horizon = 20", "horizont = 20"), "the plan: unknown key 'horizont'; known are format, methods"),
         (("horizon = 20", "horizon = 0"), "the plan: horizon must be at least 1, got 0"),
+        (("horizon = 20", "horizon = 1000000"), "the plan: horizon must be at most 100000, got 1000000"),
+        (('name = "forrester"', 'name = "forester"'), "there is no benchmark 'forester'; did you mean 'forrester'"),
         (("horizon = 20", 'horizon = "20"'), "the plan: horizon must be of type int, got '20'"),
+        (("repetitions = 3", "repetitions = 1001"), "the plan: repetitions must be at most 1000, got 1001"),
         (("repetitions = 3", "repetitions = true"), "repetitions must be of type int, got True"),
         (("seed = 4", "seed = -1"), "seed must be at least 0, got -1"),
         (('"gp", "rgpe', '"gpp", "rgpe'), "gpp"),
@@ -152,6 +155,10 @@ def test_names_are_chosen_evenly(count: int | None, expected: str) -> None:
         (("evaluations = 30", "trials = 30"), "past: unknown key 'trials'"),
         (('name = "mine"', 'name = "forrester"'), "benchmarks]] with different names"),
         (('name = "mine"', ""), "benchmarks: expected a name"),
+        (('name = "mine"', 'name = "../mine"'), "expected a name of at most 100 letters, digits and . _ [+] -, got"),
+        (('name = "mine"', f'name = "{101 * "m"}"'), "expected a name of at most 100 letters"),
+        (('name = "mine"', 'name = "[red]"'), "expected a name of at most 100 letters"),
+        (("repetitions = 1\n", "repetitions = 4\n"), "benchmarks: repetitions must be at most 3, got 4"),
         (('mode = "forest"', 'mode = "trees"'), "mode must be 'table' or 'forest', got 'trees'"),
         (('table = "mine.csv"', ""), "mode = 'forest' needs a table, and 'mine' has none"),
         (('benchmarks = ["forrester"]', 'benchmarks = ["b"]'), "less: expected methods and benchmarks of the plan"),
@@ -164,6 +171,10 @@ def test_mistakes_are_named(tmp_path: Path, change: tuple[str, str], message: st
     with pytest.raises(InputError, match=message) as caught:
         load_plan(path)
     assert str(path) in str(caught.value)
+
+
+def test_past_runs_are_as_long_as_the_plans_unless_it_says_otherwise(tmp_path: Path) -> None:
+    assert load_plan(written(tmp_path, WHOLE.replace("evaluations = 30", ""))).past.evaluations == 20
 
 
 def test_a_missing_plan_is_named(tmp_path: Path) -> None:

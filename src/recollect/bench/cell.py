@@ -65,6 +65,8 @@ def kept_from(line: str) -> Kept:
     """Return what `Kept.line` wrote; ValueError for anything else."""
     try:
         entries: dict[str, Any] = json.loads(line)
+        if not isinstance(entries, dict):
+            raise TypeError("not an object")
         for name in ("picks", "configs", "values"):
             entries[name] = None if entries.get(name) is None else tuple(entries[name])
         return Kept(**entries)
@@ -91,6 +93,11 @@ class Made:
 
     finished: Finished
     kept: Kept
+
+    @property
+    def key(self) -> Key:
+        """Which run it is."""
+        return self.finished.key
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ A plan is a TOML file:
 
     [past]
     method = "gp"                   # what made the past runs: gp or random
-    evaluations = 50
+    evaluations = 50                # the plan's horizon if not given
     repetitions = 5                 # runs to draw from, the plan's number if not given
 
     [[benchmarks]]
@@ -34,6 +34,7 @@ Every table of a plan knows these keys and no others.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,6 +47,8 @@ from recollect.bench.table import Mode, from_table
 from recollect.errors import InputError
 
 FORMAT = 1
+LONGEST = 100_000  # evaluations of a run
+OFTEN = 1000  # repetitions
 KEYS = {
     "the plan": ("format", "methods", "repetitions", "horizon", "seed", "weights", "past", "benchmarks", "less"),
     "past": ("method", "evaluations", "repetitions"),
@@ -64,11 +67,20 @@ class Spec:
     tasks: int | None = None
     repetitions: int | None = None
 
+    def check(self) -> None:
+        """Refuse it if its data are not there, without loading them."""
+        from recollect.bench.registry import place_of
+
+        if self.table is None:
+            place_of(self.name)
+
     def open(self) -> Benchmark:
-        """Load it."""
+        """Load it; where it has forests, those that are not stored yet are built when they are needed."""
         from recollect.bench.registry import load
 
-        return load(self.name) if self.table is None else from_table(self.table, mode=self.mode, name=self.name)
+        if self.table is None:
+            return load(self.name, jobs=0)
+        return from_table(self.table, mode=self.mode, name=self.name, jobs=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,17 +177,18 @@ def _plan(content: Mapping[str, Any], folder: Path) -> Plan:
         raise InputError(f"expected format = {FORMAT}, got {content.get('format')!r}")
     methods = table.names("methods", least=1)
     _check_methods(methods)
-    repetitions = table.count("repetitions") or 1
+    repetitions = table.count("repetitions", most=OFTEN) or 1
+    horizon = table.count("horizon", most=LONGEST) or 50
     past = _Table("past", table.table("past"))
     made_by = past.value("method", str) or "gp"
     if made_by not in ("gp", "random"):
         raise InputError(f"past: method must be 'gp' or 'random', got {made_by!r}")
     source = PastSource(
         cast("Literal['gp', 'random']", made_by),
-        past.count("evaluations") or 50,
-        past.count("repetitions") or repetitions,
+        past.count("evaluations", most=LONGEST) or horizon,
+        past.count("repetitions", most=OFTEN) or repetitions,
     )
-    specs = tuple(_spec(entry, folder) for entry in table.tables("benchmarks"))
+    specs = tuple(_spec(entry, folder, repetitions) for entry in table.tables("benchmarks"))
     names = [spec.name for spec in specs]
     if not names or len(set(names)) < len(names):
         raise InputError(f"expected [[benchmarks]] with different names, got {names}")
@@ -186,21 +199,27 @@ def _plan(content: Mapping[str, Any], folder: Path) -> Plan:
     weights = table.names("weights")
     if not set(weights) <= set(methods):
         raise InputError(f"weights: expected methods of the plan, got {sorted(set(weights) - set(methods))}")
-    return Plan(methods, specs, source, repetitions, table.count("horizon") or 50, seed, weights, less)
+    return Plan(methods, specs, source, repetitions, horizon, seed, weights, less)
 
 
-def _spec(content: Mapping[str, Any], folder: Path) -> Spec:
+def _spec(content: Mapping[str, Any], folder: Path, most: int) -> Spec:
+    from recollect.bench.registry import entry_of
+
     entry = _Table("benchmarks", content)
     name = entry.value("name", str)
     if not name:
         raise InputError("benchmarks: expected a name")
+    if not re.fullmatch(r"\w[\w.+-]{,99}", name):  # it becomes part of names of files
+        raise InputError(f"benchmarks: expected a name of at most 100 letters, digits and . _ + -, got {name!r}")
     table, mode = entry.value("table", str), entry.value("mode", str) or "table"
     if mode not in ("table", "forest"):
         raise InputError(f"benchmarks: mode must be 'table' or 'forest', got {mode!r}")
     if mode == "forest" and table is None:
         raise InputError(f"benchmarks: mode = 'forest' needs a table, and {name!r} has none")
+    if table is None:
+        entry_of(name)  # refuses unknown ones
     place = None if table is None else str(_found(table, folder))
-    return Spec(name, place, cast("Mode", mode), entry.count("tasks"), entry.count("repetitions"))
+    return Spec(name, place, cast("Mode", mode), entry.count("tasks"), entry.count("repetitions", most=most))
 
 
 def _found(table: str, folder: Path) -> Path:
@@ -250,11 +269,13 @@ class _Table:
             raise InputError(f"{self.where}: {key} must be of type {kind.__name__}, got {found!r}")
         return found
 
-    def count(self, key: str, *, least: int = 1) -> int | None:
+    def count(self, key: str, *, least: int = 1, most: int | None = None) -> int | None:
         """A whole number, None if it is not given."""
         found: int | None = self.value(key, int)
         if found is not None and found < least:
             raise InputError(f"{self.where}: {key} must be at least {least}, got {found}")
+        if found is not None and most is not None and found > most:
+            raise InputError(f"{self.where}: {key} must be at most {most}, got {found}")
         return found
 
     def names(self, key: str, *, least: int = 0) -> tuple[str, ...]:

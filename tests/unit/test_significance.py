@@ -12,10 +12,11 @@ from scipy.stats import friedmanchisquare, rankdata, wilcoxon
 
 from recollect import InputError
 from recollect.bench.significance import alike, critical_difference, rank_test, signed_rank, verdicts
+from recollect.bench.statistics import Place
 
 
-def as_tasks(rows: dict[str, list[float]]) -> dict[str, dict[str, float]]:
-    return {method: {f"t{task:02}": value for task, value in enumerate(values)} for method, values in rows.items()}
+def as_tasks(rows: dict[str, list[float]]) -> dict[str, dict[Place, float]]:
+    return {method: {(f"t{task:02}", 0): value for task, value in enumerate(values)} for method, values in rows.items()}
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 6, 9, 25, 50])
@@ -102,24 +103,39 @@ def test_equal_methods_are_all_best() -> None:
 
 def test_a_method_with_few_easy_tasks_is_not_best_but_compared_on_those() -> None:
     regrets = as_tasks({"full": [0.0, 0.0, *[0.3] * 8], "also": [0.1, 0.2, *[0.4] * 8]})
-    regrets["few"] = {"t00": 0.0, "t01": 0.0, "elsewhere": 0.0}
+    regrets["few"] = {("t00", 0): 0.0, ("t01", 0): 0.0, ("elsewhere", 0): 0.0}
     found = verdicts(regrets)
     assert found["full"].mark == "best"
     assert found["also"].mark == ""
     assert (found["few"].mark, found["few"].tasks, found["few"].p) == ("even", 2, 1.0)
-    regrets["few"] = {"elsewhere": 0.0}
+    regrets["few"] = {("elsewhere", 0): 0.0}
     assert (verdicts(regrets)["few"].mark, verdicts(regrets)["few"].tasks) == ("", 0)
 
 
+def test_fewer_repetitions_neither_help_nor_harm() -> None:
+    bad = {(f"t{number:02}", repetition): repetition == number % 5 for number in range(12) for repetition in range(5)}
+    five = {place: 0.5 * float(here) for place, here in bad.items()}
+    once = {place: regret for place, regret in five.items() if place[1] == 0}  # 0 on nine tasks, where five have 0.1
+    behind = {place: regret + 0.01 for place, regret in once.items()}
+    found = verdicts({"five": five, "once": once, "behind": behind})
+    assert {method: (verdict.mark, verdict.tasks) for method, verdict in found.items()} == {
+        "five": ("best", 12),
+        "once": ("even", 12),
+        "behind": ("", 12),
+    }
+    assert (found["once"].p, found["behind"].p) == (1.0, pytest.approx(2 / 2**12))
+    assert rank_test({"five": five, "once": once}).ranks.tolist() == [1.5, 1.5]
+
+
 def test_methods_without_any_common_task_are_ranked_by_what_they_have() -> None:
-    found = verdicts({"one": {"a": 0.3}, "two": {"b": 0.1}})
+    found = verdicts({"one": {("a", 0): 0.3}, "two": {("b", 0): 0.1}})
     assert (found["two"].mark, found["one"].mark, found["one"].tasks) == ("best", "", 0)
 
 
 def test_a_method_alone_is_the_best_and_none_is_refused() -> None:
-    assert verdicts({"one": {"a": 0.3}})["one"].mark == "best"
+    assert verdicts({"one": {("a", 0): 0.3}})["one"].mark == "best"
     for nothing in ({}, {"one": {}}):
-        with pytest.raises(InputError, match="methods with a task each"):
+        with pytest.raises(InputError, match="methods with a run each"):
             verdicts(nothing)
 
 
@@ -155,12 +171,12 @@ def test_methods_that_always_tie_do_not_differ() -> None:
 
 
 def test_ranks_are_taken_on_common_tasks() -> None:
-    found = rank_test({"a": {"x": 0.1, "y": 0.9}, "b": {"x": 0.2, "z": 0.0}})
+    found = rank_test({"a": {("x", 0): 0.1, ("y", 0): 0.9}, "b": {("x", 0): 0.2, ("z", 0): 0.0}})
     assert (found.methods, found.tasks, found.ranks.tolist()) == (("a", "b"), 1, [1.0, 2.0])
-    with pytest.raises(InputError, match="a task that all have"):
-        rank_test({"a": {"x": 0.1}, "b": {"y": 0.1}})
+    with pytest.raises(InputError, match="a run that all have"):
+        rank_test({"a": {("x", 0): 0.1}, "b": {("x", 1): 0.1}})
     with pytest.raises(InputError, match="two methods or more"):
-        rank_test({"a": {"x": 0.1}})
+        rank_test({"a": {("x", 0): 0.1}})
 
 
 @pytest.mark.parametrize(

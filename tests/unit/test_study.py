@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import rankdata
 
 from recollect import InputError
-from recollect.bench.results import Finished, Key
+from recollect.bench.results import Finished, Key, pack, read_runs
 from recollect.bench.statistics import random_multiple
-from recollect.bench.study import Outcome, Study, common_runs, make_outcome, make_study, run_ranks, worst_gap
+from recollect.bench.study import (
+    Outcome,
+    Study,
+    common_runs,
+    make_outcome,
+    make_study,
+    run_ranks,
+    short_of,
+    task_gaps,
+    worst_gap,
+)
 
 NAN = float("nan")
 
@@ -102,7 +114,7 @@ def test_an_outcome_has_its_tasks_in_order_however_its_runs_come() -> None:
 
 
 def test_random_search_is_cut_and_its_multiples_computed_where_it_is_long_enough() -> None:
-    values = np.random.default_rng(0).random((2, 50))
+    values = np.random.default_rng(0).random((2, 50)).round(6)
     runs = [
         run("gp", "a", [0.5] * 5),
         run("random", "a", values[0].tolist()),
@@ -146,9 +158,21 @@ def test_after_its_end_a_run_is_unknown_unless_it_has_found_the_best() -> None:
     assert math.isnan(outcome.area)
 
 
-def test_the_best_is_recognised_with_the_digits_that_are_kept() -> None:
-    runs = [run("gp", "a", [0.5] * 3, ends=(0.123456789, 1.0)), run("kl", "a", [0.1234568], ends=(0.123456789, 1.0))]
-    assert not np.isnan(found(make_study(runs), "kl").regrets).any()
+def test_packed_runs_are_compared_with_others_as_if_they_were_not_packed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    kept = [run("gp", f"t{task}", rng.random(5).tolist(), ends=(0.1 / 3, 1.0)) for task in range(20)]
+    pack(kept, tmp_path / "packed.csv.gz")
+    same = [replace(one, key=one.key._replace(method="wac")) for one in read_runs(tmp_path / "packed.csv.gz")]
+    study = make_study([*kept, *same])
+    gp, wac = found(study, "gp"), found(study, "wac")
+    np.testing.assert_array_equal(gp.regrets, wac.regrets)
+    assert run_ranks([gp, wac]).ranks.tolist() == [[1.5] * 5] * 2
+
+
+def test_the_best_is_recognised_with_the_digits_that_are_kept(tmp_path: Path) -> None:
+    ends = (1 / 7, 1.0)
+    pack([run("gp", "a", [0.5] * 3, ends=ends), run("kl", "a", [1 / 7], ends=ends)], tmp_path / "packed.csv")
+    np.testing.assert_array_equal(found(make_study(read_runs(tmp_path / "packed.csv")), "kl").regrets, [[0.0] * 3])
 
 
 def test_a_run_that_only_failed_so_far_counts_as_the_worst() -> None:
@@ -173,6 +197,28 @@ def test_the_worst_gap_is_over_common_tasks_and_names_the_task() -> None:
     assert better is not None
     assert (better.regret, better.task) == (pytest.approx(0.1), "b")
     assert worst_gap(found(study, "smfo"), found(study, "gp"), 2) is None
+
+
+def test_gaps_are_between_the_runs_that_both_have() -> None:
+    runs = [run("gp", "a", [value], repetition=repetition) for repetition, value in enumerate((0.0, 0.0, 0.9))]
+    study = make_study([*runs, run("wac", "a", [0.8], repetition=2), run("wac", "b", [0.1])])
+    assert task_gaps(found(study, "wac"), found(study, "gp"), 1) == {"a": pytest.approx(-0.1)}
+
+
+def test_what_a_method_has_less_of_than_others_is_said() -> None:
+    runs = [run("gp", task, [0.1], repetition=repetition) for task in "abc" for repetition in range(3)]
+    runs += [run("kl", "a", [0.1], repetition=repetition) for repetition in range(3)]
+    runs += [run("wac", task, [0.1]) for task in "abc"]
+    runs += [run("smfo", task, [0.1], repetition=repetition) for task in "abc" for repetition in range(2)]
+    runs += [run("smfo", "a", [0.1], repetition=2)]
+    study = make_study(runs)
+    outcomes = list(study.outcomes["toy"].values())
+    assert {outcome.method: short_of(outcome, outcomes) for outcome in outcomes} == {
+        "gp": "",
+        "kl": "1 task",
+        "wac": "1 repetition",
+        "smfo": "2 to 3 repetitions",
+    }
 
 
 def test_ranks_are_scipys_averaged_over_the_runs_that_all_have() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect import InputError
+from recollect import InputError, StorageError
 from recollect.bench.layout import Printed
 from recollect.bench.overview import make_tables
 from recollect.bench.published import ABLATION, MAIN_THIRD
@@ -20,6 +20,7 @@ from recollect.bench.results import Finished, Key, append_run, open_runs, pack
 from recollect.bench.study import make_study
 from recollect.bench.tables import Cell, Column, Line, Table, checkpoints
 from recollect.bench.typeset import CSV_FIELDS, headings, number, typeset
+from recollect.cli.bench_run import pack as pack_command
 from recollect.cli.bench_table import table as command
 
 TASKS = tuple(f"t{number}" for number in range(8))
@@ -105,7 +106,7 @@ def test_a_method_with_fewer_tasks_shows_its_own_mean_and_says_so() -> None:
     (note,) = (note for note in main.notes if note.startswith("svm-grid"))
     assert "8 tasks, 1 repetition" in note
     assert "ABLR: 2 tasks" in note
-    assert "compared on those that both have" in note
+    assert "on the tasks and repetitions that both have" in note
 
 
 def test_short_experiments_are_shown_as_far_as_they_go() -> None:
@@ -136,6 +137,29 @@ def test_the_rho_table_is_made_of_runs_with_different_values() -> None:
     assert "TST-R(EI): rho = 0.9 on svm-grid." in rho.notes
 
 
+def test_the_rho_table_has_rows_for_benchmarks_of_our_own() -> None:
+    runs = []
+    for benchmark, (low, high) in {"own-svm": (0.1, 0.2), "own-mlp": (0.4, 0.3)}.items():
+        runs += runs_of({"tstr-ei+rho0.1": low, "tstr-ei+rho0.9": high}, benchmark)
+    (rho,) = tables_of(runs, "rho")
+    assert [(line.label, line.cells[1].value) for line in rho.blocks[0]] == [
+        ("TST-R(EI)", pytest.approx(23.5)),
+        ("TST-R(EI,HPO)", pytest.approx(13.5)),
+        ("TST-R(EI,HPO,own-mlp)", pytest.approx(23.5)),
+        ("TST-R(EI,HPO,own-svm)", pytest.approx(13.5)),
+    ]
+
+
+def test_the_value_of_rho_is_chosen_by_the_regret_that_the_table_shows() -> None:
+    runs = []
+    for task in ("a", "b", "c"):
+        for method, (middle, end) in {"tstr-ei+rho0.1": (0.2, 0.2), "tstr-ei+rho0.9": (0.3, 0.1)}.items():
+            values = np.repeat([middle, end], 50)
+            runs.append(Finished(Key("own-svm", method, task, 0), 0, 0.0, 1.0, values, None, 0.1, "0"))
+    (rho,) = tables_of(runs, "rho")
+    assert line(rho, "TST-R(EI,HPO)").cells[0].value == pytest.approx(20.0)
+
+
 def test_all_methods_are_listed_in_the_papers_order_with_what_it_says_of_them() -> None:
     runs = runs_of({"mtgp": 0.3, "gp": 0.2, "random": 0.5, "rgpe-taf+copula": 0.1, "rgpe-taf": 0.2})
     runs += [Finished(Key("svm-grid", "gp", "t0", 1), 0, 0.0, 1.0, np.full(50, 0.1), None, 0.1, "0")]
@@ -150,12 +174,12 @@ def test_all_methods_are_listed_in_the_papers_order_with_what_it_says_of_them() 
     assert line(everything, "rgpe-taf+copula").cells[-2].printed is None
 
 
-def test_the_summary_has_area_rank_worst_task_and_seconds() -> None:
+def test_the_summary_has_area_rank_and_worst_task_and_seconds_are_apart() -> None:
     runs = runs_of({"gp": 0.4, "smfo": 0.2, "smfo+copula": 0.0})
     runs += [Finished(Key("svm-grid", "kl", task, 0), 0, 0.0, 1.0, np.full(50, 0.44), None, 0.5, "0") for task in TASKS]
     runs += runs_of({"wac": 0.9}, tasks=1)
     (summary,) = tables_of(runs, "summary")
-    assert [column.heading for column in summary.columns] == ["50", "area", "rank", "worst against gp", "seconds"]
+    assert [column.heading for column in summary.columns] == ["50", "area", "rank", "worst against gp"]
     cells = {line.label: [(cell.value, cell.word) for cell in line.cells] for line in summary.blocks[0]}
     assert cells["gp"][1] == (pytest.approx(43.5), "")
     assert cells["gp"][3] == (None, "")
@@ -163,7 +187,11 @@ def test_the_summary_has_area_rank_worst_task_and_seconds() -> None:
     assert cells["smfo"][3] == (pytest.approx(-20.0), cells["smfo"][3][1])
     assert [cells[name][2][0] for name in ("smfo", "smfo+copula", "wac")] == [1.0, None, None]
     assert cells["gp"][2][0] == pytest.approx((4 * 2 + 2.5 + 3 * 3) / 8)  # kl is worse on t0-t3, equal on t4
-    assert cells["kl"][4] == (0.5, "")
+    (seconds,) = tables_of(runs, "seconds")
+    assert {line.label: line.cells[0].value for line in seconds.blocks[0]}["kl"] == 0.5
+    packed = [replace(run, seconds=float("nan")) for run in runs]
+    with pytest.raises(InputError, match="packed results do not have them"):
+        tables_of(packed, "seconds")
     assert any("among 3 methods without suffix, over 8 runs on 8 tasks" in note for note in summary.notes)
 
 
@@ -174,7 +202,7 @@ def test_searches_with_more_evaluations_have_no_rank() -> None:
 
 
 @pytest.mark.parametrize("form", ["markdown", "latex", "csv"])
-def test_the_same_runs_in_any_order_give_the_same_bytes(form: str) -> None:
+def test_the_same_runs_in_any_order_and_however_long_they_took_give_the_same_bytes(form: str) -> None:
     rng = np.random.default_rng(0)
     runs = [
         Finished(Key(name, method, task, repetition), 0, 0.0, 1.0, rng.random(50), None, rng.random(), "0")
@@ -184,7 +212,8 @@ def test_the_same_runs_in_any_order_give_the_same_bytes(form: str) -> None:
         for repetition in range(3)
     ]
     first = typeset(tables_of(runs), form)
-    assert first == typeset(tables_of([runs[place] for place in rng.permutation(len(runs))]), form)
+    again = [replace(runs[place], seconds=rng.random()) for place in rng.permutation(len(runs))]
+    assert first == typeset(tables_of(again), form)
     assert first.isascii()
 
 
@@ -324,6 +353,25 @@ def test_the_command_reads_folders_and_files_and_prints_or_writes(
     assert capsys.readouterr().out == shown
 
 
+def test_results_are_not_written_over_by_what_is_made_of_them(tmp_path: Path) -> None:
+    file = tmp_path / "runs.csv"
+    pack(runs_of({"gp": 0.2}), file)
+    before = file.read_bytes()
+    for given in (file, tmp_path):
+        with pytest.raises(InputError, match="results are read from there"):
+            command([given], out=file)
+        with pytest.raises(InputError, match="results are read from there"):
+            pack_command([given], out=file)
+    with pytest.raises(InputError, match=r"x\.zip: expected a name that ends in \.csv\.gz, or \.csv"):
+        pack_command([file], out=tmp_path / "x.zip")
+    assert file.read_bytes() == before
+
+
+def test_names_are_no_markup() -> None:
+    runs = [replace(run, key=run.key._replace(task=f"<b>{run.key.task}")) for run in runs_of({"gp": 0.2, "wac": 0.3})]
+    assert "(\\<b>t" in typeset(tables_of(runs, "summary"), "markdown")
+
+
 def test_the_command_says_what_is_wrong_in_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "runs.csv"
     pack(runs_of({"gp": 0.4}), tmp_path / "runs.csv.gz")
@@ -331,5 +379,5 @@ def test_the_command_says_what_is_wrong_in_a_sentence(tmp_path: Path) -> None:
         command([path])
     with pytest.raises(InputError, match="is both in"):
         command([tmp_path / "runs.csv.gz", tmp_path / "runs.csv.gz"])
-    with pytest.raises(InputError, match="expected a file that can be written"):
+    with pytest.raises(StorageError, match="the file cannot be written: Is a directory"):
         command([tmp_path / "runs.csv.gz"], out=tmp_path)

@@ -4,7 +4,7 @@ The numbers of a row are given benchmark by benchmark; where a table has several
 first benchmark come first. What stands behind a number is how it was printed:
 
     0.21!    underlined and bold: the lowest of its column
-    0.22*    bold: not significantly different from the lowest (the captions have it the other way round: spec, D27)
+    0.22*    bold: not significantly different from the lowest (the captions have it the other way round)
     -        no number
 """
 

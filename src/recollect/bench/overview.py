@@ -1,8 +1,9 @@
 """All tables that can be made of a study: the paper's, and for each benchmark all methods' regrets and a summary.
 
 The summary has, for each method: 100 x ADTM at the end; its mean over all evaluations, that is the area under the
-curve; the mean rank at the end, among methods without a suffix, over the runs that all of them have; the task where it
-is worst compared with ``gp``; seconds per suggestion.
+curve; the mean rank at the end, among methods without a suffix that have all runs; the task where it
+is worst compared with ``gp``. These are the same whenever and wherever the runs are made. How long a suggestion took is
+not, so it has a table of its own, which is made only if asked for.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import math
 from collections.abc import Collection
 from dataclasses import replace
 
-from recollect.bench.published import BENCHMARKS, LAYOUTS, printed
-from recollect.bench.study import Outcome, Study, run_ranks, worst_gap
+from recollect.bench.published import BANDWIDTH, BENCHMARKS, LAYOUTS, printed
+from recollect.bench.rho import ROOTS
+from recollect.bench.study import Outcome, Study, run_ranks, short_of, worst_gap
 from recollect.bench.tables import (
     BESIDE,
     CONVENTION,
@@ -29,14 +31,14 @@ from recollect.bench.tables import (
 from recollect.errors import InputError
 
 PAPER = tuple(dict.fromkeys(layout.name for layout in LAYOUTS))
-METHODS, SUMMARY, ALL = "methods", "summary", "all"
+METHODS, SUMMARY, SECONDS, ALL = "methods", "summary", "seconds", "all"
 REFERENCE = "gp"
 
 
 def make_tables(study: Study, which: str = ALL, benchmarks: Collection[str] = ()) -> list[Table]:
     """Return the tables of that name, or all for which there are runs; benchmarks: only these, empty for all."""
-    if which not in (*PAPER, METHODS, SUMMARY, ALL):
-        raise InputError(f"table: expected {', '.join((*PAPER, METHODS, SUMMARY))} or {ALL}, got {which!r}")
+    if which not in (*PAPER, METHODS, SUMMARY, SECONDS, ALL):
+        raise InputError(f"table: expected {', '.join((*PAPER, METHODS, SUMMARY, SECONDS))} or {ALL}, got {which!r}")
     for name in benchmarks:
         if name not in study.outcomes:
             raise InputError(f"table: no run on benchmark {name!r}; there are runs on {', '.join(study.outcomes)}")
@@ -45,6 +47,8 @@ def make_tables(study: Study, which: str = ALL, benchmarks: Collection[str] = ()
     for name, make in ((METHODS, _methods_table), (SUMMARY, _summary_table)):
         if which in (name, ALL):
             found += [make(study, benchmark) for benchmark in shown]
+    if which == SECONDS:
+        return [_seconds_table(study, benchmark) for benchmark in shown]
     if not found:
         rows = dict.fromkeys(row.method for layout in LAYOUTS if layout.name == which for row in layout.rows)
         raise InputError(
@@ -72,7 +76,8 @@ def _methods_table(study: Study, benchmark: str) -> Table:
             for cell, outcome in zip(mark_cells(outcomes, count), outcomes, strict=True)
         ]
     beside = (BESIDE,) if benchmark in BENCHMARKS else ()
-    notes = (" ".join((CONVENTION.format(where=""), *beside)), *comparison(outcomes))
+    bandwidth = (BANDWIDTH,) if beside and any(outcome.method in ROOTS for outcome in outcomes) else ()
+    notes = (" ".join((CONVENTION.format(where=""), *beside)), *comparison(outcomes), *bandwidth)
     return Table(METHODS, f"All methods on {benchmark}", tuple(parts), _lines(outcomes, parts), notes)
 
 
@@ -86,16 +91,23 @@ def _summary_table(study: Study, benchmark: str) -> Table:
         Column(benchmark, f"worst against {REFERENCE}"): [
             _worst(outcome, study.find(benchmark, REFERENCE), horizon) for outcome in outcomes
         ],
-        Column(benchmark, "seconds", ".3g"): [_number(outcome.seconds) for outcome in outcomes],
     }
     notes = (
         f"{horizon}: 100 x ADTM after {horizon} evaluations, marked as in the other tables; area: its mean over all "
-        f"evaluations; worst against {REFERENCE}: the largest difference of a task's mean regret, x 100, and the task; "
-        "seconds: per suggestion.",
+        f"evaluations; worst against {REFERENCE}: the largest difference of a task's mean regret, x 100, and the task.",
         *note,
         coverage(benchmark, [(outcome.method, outcome) for outcome in outcomes]),
     )
     return Table(SUMMARY, f"Summary of {benchmark}", tuple(parts), _lines(outcomes, parts), notes)
+
+
+def _seconds_table(study: Study, benchmark: str) -> Table:
+    outcomes = [outcome for outcome in _ordered(study, benchmark) if not math.isnan(outcome.seconds)]
+    if not outcomes:
+        raise InputError(f"table: the runs on {benchmark} say nothing about seconds; packed results do not have them")
+    parts = {Column(benchmark, "seconds", ".3g"): [_number(outcome.seconds) for outcome in outcomes]}
+    notes = ("Per suggestion, mean over all evaluations, tasks and repetitions.",)
+    return Table(SECONDS, f"Seconds on {benchmark}", tuple(parts), _lines(outcomes, parts), notes)
 
 
 def _lines(outcomes: list[Outcome], parts: dict[Column, list[Cell]]) -> tuple[tuple[Line, ...]]:
@@ -120,10 +132,9 @@ def _worst(outcome: Outcome, reference: Outcome | None, horizon: int) -> Cell:
 
 
 def _ranks(outcomes: list[Outcome]) -> tuple[dict[str, float], tuple[str, ...]]:
-    """Mean ranks at the end, and over what; methods that lack tasks which others have take no part."""
+    """Mean ranks at the end, and over what; methods that lack runs which others have take no part."""
     plain = [outcome for outcome in outcomes if "+" not in outcome.method and not outcome.remark]
-    most = max((len(outcome.tasks) for outcome in plain), default=0)
-    full = [outcome for outcome in plain if len(outcome.tasks) == most]
+    full = [outcome for outcome in plain if not short_of(outcome, plain)]
     if len(full) < 2 or not set.intersection(*(set(outcome.curves) for outcome in full)):
         return {}, ()
     found = run_ranks(full)

@@ -1,7 +1,7 @@
 """The tables of the paper: their rows in order, and the numbers that were printed in them.
 
-All numbers are 100 x ADTM (spec 6.2); `recollect.bench.layout` says how they are written. Where the paper's tables do
-not agree with each other (spec, D35), each has its own numbers. An asterisk behind a label: the default of a family.
+All numbers are 100 x ADTM; `recollect.bench.layout` says how they are written. Where the paper's tables do
+not agree with each other, each has its own numbers. An asterisk behind a label: the default of a family.
 
 The benchmarks have the names they have here. Methods that nobody runs, but that `recollect.bench.rho` makes out of
 runs, are called ``...+rho-others`` (the bandwidth that is best on the other benchmarks), ``...+rho-tasks`` (HPO: on the
@@ -28,7 +28,7 @@ def printed(method: str, benchmark: str, evaluations: int) -> Printed | None:
     return None
 
 
-_BANDWIDTH = (
+BANDWIDTH = (
     f"TST-R has rho = {TwoStageWeighting().rho:g} here; in the paper, on each benchmark, the value that was best on "
     "the others."
 )
@@ -66,7 +66,7 @@ MAIN_FIRST = Layout(
         ),
     ),
     apart=False,
-    notes=(_BANDWIDTH,),
+    notes=(BANDWIDTH,),
 )
 
 MAIN_SECOND = Layout(
@@ -102,7 +102,7 @@ MAIN_SECOND = Layout(
         ),
     ),
     apart=False,
-    notes=(_BANDWIDTH,),
+    notes=(BANDWIDTH,),
 )
 
 MAIN_THIRD = Layout(
@@ -135,7 +135,7 @@ MAIN_THIRD = Layout(
         ),
     ),
     apart=False,
-    notes=(_BANDWIDTH,),
+    notes=(BANDWIDTH,),
 )
 
 ABLATION = Layout(
@@ -231,7 +231,7 @@ DILUTION = Layout(
         ),
     ),
     apart=True,
-    notes=(_BANDWIDTH,),
+    notes=(BANDWIDTH,),
 )
 
 RHO = Layout(

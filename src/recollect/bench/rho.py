@@ -1,4 +1,4 @@
-"""TST-R with a bandwidth chosen from results: outcomes made of runs with different values of rho (spec 6.5).
+"""TST-R with a bandwidth chosen from results: outcomes made of runs with several rho (paper, appendix on TST-R).
 
 A family is a method of the catalog without its bandwidth: ``tstr-ei``, ``tstr-taf+copula``. Its runs are called
 ``tstr-ei+rho0.3``; those called ``tstr-ei`` count as runs with the default bandwidth unless there are others with it.
@@ -9,7 +9,7 @@ What is made of them:
     tstr-ei+rho-svm         the value that is best on that benchmark, used on all
 
 The first and the last need values that were run on every benchmark with two values or more. Where values were run on
-different tasks, the tasks that all have count.
+different tasks or repetitions, the runs that all have count.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from recollect.bench.published import LAST
+from recollect.bench.statistics import common_places, task_means
 from recollect.bench.study import Outcome, Study, make_outcome
 from recollect.transfer.bandwidth import rho_from_benchmark, rho_from_other_benchmarks, rho_from_other_tasks
 from recollect.transfer.weighting import TwoStageWeighting
@@ -95,15 +97,15 @@ def _by_tasks(family: str, values: _Values, horizon: int) -> Outcome | None:
 
 
 def _scores(found: Mapping[str, _Values], horizons: Mapping[str, int]) -> _Scores:
-    """Regret at the end by rho, benchmark and task, on tasks that all values have; empty if a benchmark has none."""
+    """Regret as the tables show it by rho, benchmark and task, on runs that all have; empty if a benchmark has none."""
     scores: _Scores = {}
     for benchmark, values in found.items():
-        ends = {rho: outcome.at(horizons[benchmark]) for rho, outcome in values.items()}
-        tasks = set.intersection(*(set(end) for end in ends.values())) if ends else set()
-        if not tasks:
+        ends = {rho: outcome.runs_at(min(LAST, horizons[benchmark])) for rho, outcome in values.items()}
+        runs = common_places(list(ends.values()))
+        if not runs:
             return {}
         for rho, end in ends.items():
-            scores.setdefault(rho, {})[benchmark] = {task: end[task] for task in sorted(tasks)}
+            scores.setdefault(rho, {})[benchmark] = task_means(end, runs)
     return scores
 
 

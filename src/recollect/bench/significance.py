@@ -1,7 +1,8 @@
-"""Which differences between methods are more than chance (paper section 5.3, spec 6.3; Demsar, JMLR 2006).
+"""Which differences between methods are more than chance (paper section 6.1; Demsar, JMLR 2006).
 
-``regrets[method][task]`` is a task's mean regret; lower is better, and methods are compared on the tasks that they have
-in common. Differences below 1e-12 are rounding, and count as none.
+``regrets[method][task, repetition]`` is a run's regret; lower is better. Methods are compared by task, mean over
+repetitions, on the runs that they have in common (`recollect.bench.statistics` says why). Differences below 1e-12 are
+rounding, and count as none.
 
 The tables' convention: the best method of a column is the one with the lowest mean over tasks. Every other one is
 compared with it by a two-sided Wilcoxon signed-rank test over tasks, without those where both are equal.
@@ -18,13 +19,14 @@ import numpy as np
 import numpy.typing as npt
 
 from recollect.bench.layout import Mark
+from recollect.bench.statistics import Place, common_places, task_means
 from recollect.errors import InputError
 from recollect.numerics.arrays import FloatArray
 
 ALPHA = 0.05
 DECIMALS = 12
 
-Regrets: TypeAlias = Mapping[str, Mapping[str, float]]
+Regrets: TypeAlias = Mapping[str, Mapping[Place, float]]
 
 
 class Verdict(NamedTuple):
@@ -77,14 +79,15 @@ def signed_rank(first: npt.ArrayLike, second: npt.ArrayLike) -> float:
 def verdicts(regrets: Regrets, alpha: float = ALPHA) -> dict[str, Verdict]:
     """Compare every method with the best.
 
-    The best is sought among the methods that have most tasks, by their mean over those that they share: a low mean on a
+    The best is sought among the methods that have most runs, by their mean over those that they share: a low mean on a
     few easy ones says nothing. Methods with the same lowest mean are all best.
     """
     if not regrets or not all(regrets.values()):
-        raise InputError(f"verdicts: expected methods with a task each, got {dict(regrets)}")
-    most = max(len(tasks) for tasks in regrets.values())
-    full = [method for method, tasks in regrets.items() if len(tasks) == most]
-    means = {method: _mean(regrets[method], _common(regrets, full)) for method in full}
+        raise InputError(f"verdicts: expected methods with a run each, got {dict(regrets)}")
+    most = max(len(runs) for runs in regrets.values())
+    full = [method for method, runs in regrets.items() if len(runs) == most]
+    shared = common_places([regrets[method] for method in full])
+    means = {method: _mean(regrets[method], shared) for method in full}
     best = min(full, key=lambda method: means[method])
     return {
         method: _verdict(regrets, (method, best), tied=means.get(method) == means[best], alpha=alpha)
@@ -93,16 +96,16 @@ def verdicts(regrets: Regrets, alpha: float = ALPHA) -> dict[str, Verdict]:
 
 
 def rank_test(regrets: Regrets, alpha: float = ALPHA) -> RankTest:
-    """Rank methods on every task that all have, ties sharing a rank, and say which average ranks differ."""
+    """Rank methods on every task, over the runs that all have, ties sharing a rank; say which average ranks differ."""
     from scipy.stats import chi2, rankdata
 
-    tasks = _common(regrets, list(regrets))
-    if len(regrets) < 2 or not tasks:
-        raise InputError(f"rank_test: expected two methods or more and a task that all have, got {list(regrets)}")
+    runs = common_places(list(regrets.values()))
+    if len(regrets) < 2 or not runs:
+        raise InputError(f"rank_test: expected two methods or more and a run that all have, got {list(regrets)}")
     names = sorted(regrets)
-    table = np.array([[regrets[method][task] for method in names] for task in tasks])
-    ranks = rankdata(np.round(table, DECIMALS), axis=1)
-    count, cases = len(names), len(tasks)
+    table = np.array([list(task_means(regrets[method], runs).values()) for method in names])
+    ranks = rankdata(np.round(table, DECIMALS), axis=0).T
+    cases, count = ranks.shape
     tied = sum(float(np.sum(sizes**3 - sizes)) for sizes in (np.unique(row, return_counts=True)[1] for row in ranks))
     untied = 1 - tied / (cases * count * (count**2 - 1))
     spread = 12 * cases / (count * (count + 1)) * float(np.square(ranks.mean(axis=0) - (count + 1) / 2).sum())
@@ -139,17 +142,13 @@ def alike(methods: Sequence[str], ranks: npt.ArrayLike, difference: float) -> tu
 
 
 def _verdict(regrets: Regrets, pair: tuple[str, str], *, tied: bool, alpha: float) -> Verdict:
-    method, best = pair
-    tasks = _common(regrets, list(pair))
-    if not tasks:
+    runs = common_places([regrets[name] for name in pair])
+    if not runs:
         return Verdict("", float("nan"), 0)
-    p = signed_rank([regrets[method][task] for task in tasks], [regrets[best][task] for task in tasks])
-    return Verdict("best" if tied else "even" if p >= alpha else "", p, len(tasks))
+    own, best = (list(task_means(regrets[name], runs).values()) for name in pair)
+    p = signed_rank(own, best)
+    return Verdict("best" if tied else "even" if p >= alpha else "", p, len(own))
 
 
-def _common(regrets: Regrets, methods: Sequence[str]) -> list[str]:
-    return sorted(set.intersection(*(set(regrets[method]) for method in methods))) if methods else []
-
-
-def _mean(tasks: Mapping[str, float], chosen: Sequence[str]) -> float:
-    return round(float(np.mean([tasks[task] for task in chosen or sorted(tasks)])), DECIMALS)
+def _mean(regrets: Mapping[Place, float], shared: Sequence[Place]) -> float:
+    return round(float(np.mean(list(task_means(regrets, shared or regrets).values()))), DECIMALS)

@@ -1,8 +1,10 @@
-"""Finished runs, grouped: what every method did on every benchmark (paper section 5.3, spec 6.2, 6.4, 6.6).
+"""Finished runs, grouped: what every method did on every benchmark (paper section 6.1).
 
 Notation: h evaluations, the horizon of a benchmark; regrets are normalised, lower is better. ADTM is the mean over
 tasks of a task's mean over repetitions. The horizon is the length of the longest run, but for random search: its runs
 are longer, and where they are long enough, Random (2x), (4x), (10x) are computed from them: `random-2x` and so on.
+
+Errors count with the digits that packed results have, so that these can be compared with others.
 
 After its end a run's regret is unknown, nan, unless it has found the best there is. A run that has only failed so far
 counts as the worst: 1.
@@ -18,16 +20,15 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from recollect.bench.results import Finished, Key
-from recollect.bench.statistics import best_so_far, random_multiple
+from recollect.bench.results import Finished, Key, rounded
+from recollect.bench.statistics import Place, best_so_far, common_places, random_multiple, task_means
 from recollect.errors import InputError
 from recollect.numerics.arrays import FloatArray
 
 MULTIPLES = (2, 4, 10)
 DEFAULT_HORIZON = 50  # where there are only runs of random search
-ROUNDED = 5e-7  # what the seven digits that are kept of an error may change in it
 
-Curves: TypeAlias = Mapping[tuple[str, int], FloatArray]
+Curves: TypeAlias = Mapping[Place, FloatArray]
 """Regret (h,) of every run, by task and repetition."""
 
 
@@ -76,6 +77,13 @@ class Outcome:
             return {}
         column = self.regrets[:, evaluations - 1].tolist()
         return {task: regret for task, regret in zip(self.tasks, column, strict=True) if not math.isnan(regret)}
+
+    def runs_at(self, evaluations: int) -> dict[Place, float]:
+        """Return every run's regret after so many evaluations; without runs where it is not known."""
+        if not 1 <= evaluations <= self.regrets.shape[1]:
+            return {}
+        found = {place: float(curve[evaluations - 1]) for place, curve in self.curves.items()}
+        return {place: regret for place, regret in found.items() if not math.isnan(regret)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -141,10 +149,28 @@ def make_outcome(benchmark: str, method: str, *, curves: Curves, seconds: float,
     return Outcome(benchmark, method, tuple(by_task), regrets, curves, seconds, remark)
 
 
+def task_gaps(outcome: Outcome, other: Outcome, evaluations: int) -> dict[str, float]:
+    """Return by how much a method is behind another on each task after so many evaluations, on the runs of both."""
+    found = outcome.runs_at(evaluations), other.runs_at(evaluations)
+    own, others = (task_means(regrets, common_places(found)) for regrets in found)
+    return {task: own[task] - others[task] for task in own}
+
+
+def short_of(outcome: Outcome, outcomes: Iterable[Outcome]) -> str:
+    """Return what a method has if others have more: so many tasks, or repetitions; empty if it has as much as any."""
+    others = list(outcomes)
+    if len(outcome.tasks) < max(len(other.tasks) for other in others):
+        return f"{len(outcome.tasks)} task{'s' * (len(outcome.tasks) > 1)}"
+    if len(outcome.curves) == max(len(other.curves) for other in others):
+        return ""
+    fewest, most = outcome.repetitions
+    times = str(fewest) if fewest == most else f"{fewest} to {most}"
+    return f"{times} repetition{'s' * (most > 1)}"
+
+
 def worst_gap(outcome: Outcome, other: Outcome, evaluations: int) -> Gap | None:
-    """Return where a method is worst compared with another after so many evaluations; None without a common task."""
-    own, others = outcome.at(evaluations), other.at(evaluations)
-    gaps = {task: own[task] - others[task] for task in sorted(own.keys() & others.keys())}
+    """Return where a method is worst compared with another after so many evaluations; None without a common run."""
+    gaps = task_gaps(outcome, other, evaluations)
     if not gaps:
         return None
     task = max(gaps, key=lambda name: gaps[name])
@@ -152,13 +178,13 @@ def worst_gap(outcome: Outcome, other: Outcome, evaluations: int) -> Gap | None:
 
 
 def run_ranks(outcomes: Sequence[Outcome]) -> Ranks:
-    """Rank methods by regret on every task and repetition that all have, and average; ties share a rank (spec 6.6)."""
+    """Rank methods by regret on every task and repetition that all have, and average; ties share a rank."""
     from scipy.stats import rankdata
 
     names = tuple(outcome.method for outcome in outcomes)
     if len(outcomes) < 2:
         raise InputError(f"ranks: expected two or more methods, got {list(names)}")
-    common = sorted(set.intersection(*(set(outcome.curves) for outcome in outcomes)))
+    common = common_places([outcome.curves for outcome in outcomes])
     if not common:
         raise InputError(f"ranks: expected a run that all methods have in common, but {', '.join(names)} have none")
     curves = np.array([[outcome.curves[run] for run in common] for outcome in outcomes])  # (methods, runs, h)
@@ -171,8 +197,8 @@ def _named(key: Key) -> str:
 
 
 def _checked(runs: Iterable[Finished]) -> list[Finished]:
-    """The runs by key; refuse what cannot be compared."""
-    ordered = sorted(runs, key=lambda run: run.key)
+    """The runs by key, rounded; refuse what cannot be compared."""
+    ordered = sorted(map(rounded, runs), key=lambda run: run.key)
     ends: dict[tuple[str, str], Finished] = {}
     for before, run in zip([None, *ordered], ordered, strict=False):
         if before is not None and before.key == run.key:
@@ -215,6 +241,5 @@ def _place(run: Finished) -> tuple[str, int]:
 def _curve(run: Finished, regret: FloatArray, horizon: int) -> FloatArray:
     """Regret (h,): cut, or continued as the head of the module says."""
     known = np.where(np.isinf(regret), 1.0, regret)[:horizon]
-    nothing_better = math.isclose(best_so_far(run.values)[-1], run.best, rel_tol=ROUNDED)
-    after = known[-1] if nothing_better else np.nan
+    after = known[-1] if best_so_far(run.values)[-1] <= run.best else np.nan
     return np.concatenate([known, np.full(horizon - len(known), after)])

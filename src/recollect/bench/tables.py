@@ -1,7 +1,7 @@
 """Tables of results as data: the paper's, with its numbers beside ours; `recollect.bench.typeset` writes them.
 
 Regrets are shown as 100 x ADTM. A cell's value is the mean over the tasks that its method has; methods are compared on
-tasks that they share (`recollect.bench.significance`). What was not run is an empty cell, and named in a note.
+the runs that they share (`recollect.bench.significance`). What was not run is an empty cell, and named in a note.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from recollect.bench.layout import Layout, Mark, Printed, Row
-from recollect.bench.published import BENCHMARKS, EVALUATIONS, LAST, LAYOUTS, MAIN, MAIN_FIRST
-from recollect.bench.rho import with_chosen_rho
+from recollect.bench.published import BENCHMARKS, EVALUATIONS, LAST, LAYOUTS, MAIN, MAIN_FIRST, RHO
+from recollect.bench.rho import CHOSEN, TASKS, with_chosen_rho
 from recollect.bench.significance import verdicts
 from recollect.bench.study import Outcome, Study
 
@@ -83,20 +83,22 @@ def paper_tables(study: Study, benchmarks: Sequence[str], *, names: Collection[s
         possible = [name for name in layout.benchmarks if name in benchmarks] + ([] if layout in mains else own)
         columns = [name for name in possible if any(chosen.find(name, row.method) for row in layout.rows)]
         if columns:
-            found.append(_paper_table(chosen, layout, columns))
+            found.append(_paper_table(chosen, _with_own_rho(layout, columns) if layout is RHO else layout, columns))
     return found
 
 
 def mark_cells(outcomes: Sequence[Outcome | None], evaluations: int) -> list[Cell]:
     """Return a column's cells: the mean regret of each method after so many evaluations, compared with the best."""
-    regrets = {
-        str(place): found
+    known = {
+        str(place): outcome
         for place, outcome in enumerate(outcomes)
-        if outcome is not None and (found := outcome.at(evaluations))
+        if outcome is not None and outcome.at(evaluations)
     }
-    marks = verdicts(regrets) if regrets else {}
+    marks = verdicts({name: outcome.runs_at(evaluations) for name, outcome in known.items()}) if known else {}
     return [
-        Cell(100 * float(np.mean(list(regrets[name].values()))), marks[name].mark) if name in regrets else Cell()
+        Cell(100 * float(np.mean(list(known[name].at(evaluations).values()))), marks[name].mark)
+        if name in known
+        else Cell()
         for name in map(str, range(len(outcomes)))
     ]
 
@@ -115,10 +117,13 @@ def coverage(benchmark: str, outcomes: Sequence[tuple[str, Outcome | None]]) -> 
 
 
 def comparison(outcomes: Sequence[Outcome | None]) -> tuple[str, ...]:
-    """Return a sentence on what methods are compared on, if they do not all have the same tasks."""
-    if len({outcome.tasks for outcome in outcomes if outcome}) < 2:
+    """Return a sentence on what methods are compared on, if they do not all have the same runs."""
+    if len({frozenset(outcome.curves) for outcome in outcomes if outcome}) < 2:
         return ()
-    return ("Methods with different tasks are compared on those that both have.",)
+    return (
+        "The lowest is sought among the methods with most runs; others are compared with it on the tasks and "
+        "repetitions that both have.",
+    )
 
 
 def _counts(outcome: Outcome) -> str:
@@ -132,6 +137,21 @@ def _main_for(benchmark: str) -> Layout:
     nothing = " ".join("-" * len(EVALUATIONS))
     blocks = tuple(tuple(replace(row, numbers=nothing) for row in block) for block in MAIN_FIRST.blocks)
     return replace(MAIN_FIRST, benchmarks=(benchmark,), blocks=blocks, notes=())
+
+
+def _with_own_rho(layout: Layout, benchmarks: Sequence[str]) -> Layout:
+    """The table of bandwidths with rows for benchmarks of ours, without the paper's where it has no number to show."""
+    own = [name for name in benchmarks if name not in BENCHMARKS]
+    nothing = " ".join("-" * len(BENCHMARKS))
+    blocks = []
+    for block in layout.blocks:
+        others, tasks, *theirs = block
+        mine = [
+            Row(f"{tasks.label.removesuffix(')')},{name})", tasks.method.replace(TASKS, f"{CHOSEN}{name}"), nothing)
+            for name in own
+        ]
+        blocks.append((others, tasks, *(theirs if len(own) < len(benchmarks) else ()), *mine))
+    return replace(layout, blocks=tuple(blocks))
 
 
 def _paper_table(study: Study, layout: Layout, benchmarks: Sequence[str]) -> Table:

@@ -117,7 +117,9 @@ def _markdown_mark(text: str, mark: Mark) -> str:
 
 
 def _markdown_text(text: str) -> str:
-    return text.replace("*", r"\*").replace("|", r"\|").replace("_", r"\_")
+    for sign in "*|_<":
+        text = text.replace(sign, f"\\{sign}")
+    return text
 
 
 def _latex_table(table: Table) -> str:

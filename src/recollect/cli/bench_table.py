@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from recollect.cli.checks import refuse_input
+
 
 def table(
     results: Annotated[
@@ -15,7 +17,8 @@ def table(
     which: Annotated[
         str,
         typer.Option(
-            "--table", help="main, ablation, transform, dilution, rho, versions, methods, summary or all of them."
+            "--table",
+            help="main, ablation, transform, dilution, rho, versions, methods, summary, seconds, or all but the last.",
         ),
     ] = "all",
     form: Annotated[str, typer.Option("--format", help="markdown, latex or csv.")] = "markdown",
@@ -30,17 +33,15 @@ def table(
     from recollect.bench.results import gather
     from recollect.bench.study import common_runs, make_study
     from recollect.bench.typeset import typeset
-    from recollect.errors import InputError
+    from recollect.files import make_folder, put
 
+    refuse_input(out, results)
     runs = gather(results)
     study = make_study(common_runs(runs) if common else runs)
     text = typeset(make_tables(study, which, benchmark or ()), form)
     if out is None:
         typer.echo(text, nl=False)
         return
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{out}: expected a file that can be written: {error}") from error
+    make_folder(out.parent)
+    put(out, text.encode("utf-8"))
     typer.echo(f"{out}")

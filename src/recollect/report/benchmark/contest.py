@@ -11,7 +11,7 @@ import numpy as np
 
 from recollect.bench.figure_style import in_order
 from recollect.bench.overview import REFERENCE
-from recollect.bench.study import Gap, Outcome, Study
+from recollect.bench.study import Gap, Outcome, Study, short_of
 from recollect.report.names import IN_TEXT, named
 
 PERCENT = 100.0
@@ -33,8 +33,9 @@ class Contest:
 
     @property
     def complete(self) -> tuple[Outcome, ...]:
-        """Outcomes on all tasks, up to the last evaluation."""
-        return tuple(outcome for outcome in self.outcomes if len(outcome.at(self.horizon)) == self.tasks)
+        """Outcomes on all tasks in all repetitions, up to the last evaluation."""
+        most = max(len(outcome.curves) for outcome in self.outcomes)
+        return tuple(outcome for outcome in self.outcomes if len(outcome.runs_at(self.horizon)) == most)
 
     @property
     def fair(self) -> tuple[Outcome, ...]:
@@ -47,10 +48,9 @@ class Contest:
         return next((outcome for outcome in self.outcomes if outcome.method == REFERENCE), None)
 
     def label(self, outcome: Outcome, most: int = IN_TEXT) -> str:
-        """Return a method's name, and how many tasks it has if they are not all."""
-        count = len(outcome.tasks)
-        tasks = "" if count == self.tasks else f" ({count} task{'s' * (count > 1)})"
-        return named(outcome.method, most) + tasks
+        """Return a method's name, and how many tasks or repetitions it has if they are not all."""
+        short = short_of(outcome, self.outcomes)
+        return named(outcome.method, most) + (f" ({short})" if short else "")
 
 
 def make_contest(study: Study, benchmark: str) -> Contest:

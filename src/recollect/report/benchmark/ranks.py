@@ -85,7 +85,7 @@ def difference_figure(contest: Contest) -> Figure | None:
     """Return which average ranks differ at the end; None with fewer than two complete methods or two tasks."""
     if len(contest.complete) < 2 or contest.tasks < 2:
         return None
-    test = rank_test({outcome.method: outcome.at(contest.horizon) for outcome in contest.complete})
+    test = rank_test({outcome.method: outcome.runs_at(contest.horizon) for outcome in contest.complete})
     names = list(test.methods)
     axis = name_axis(names)
     axis["tickvals"] = [-1, *axis["tickvals"]]
@@ -164,7 +164,7 @@ def _difference_seen(contest: Contest, test: RankTest) -> str:
     p = "< 0.001" if test.p < 0.001 else f"= {test.p:.2g}"
     friedman = "differ" if test.p < ALPHA else "do not differ"
     left_out = [outcome.method for outcome in contest.outcomes if outcome not in contest.complete]
-    absent = f" Not on all tasks, so not shown: {listed(left_out)}." if left_out else ""
+    absent = f" Without all tasks or repetitions, so not shown: {listed(left_out)}." if left_out else ""
     return (
         f"{named(best)} has the lowest average rank, {test.ranks[0]:.2f}; {found}{behind}. Over {test.tasks} tasks the "
         f"ranks as a whole {friedman} (Friedman's test, p {p}). Bars at the right join methods that cannot be told "

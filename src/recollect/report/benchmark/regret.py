@@ -131,14 +131,14 @@ def _layout(contest: Contest, low: float, high: float) -> Mapping[str, Any]:
 
 
 def _lowest(contest: Contest, own: Sequence[Outcome]) -> Outcome | None:
-    """The method that ends lowest, of those that were run on all tasks."""
+    """The method that ends lowest, of those that have all runs."""
     return min((outcome for outcome in own if outcome in contest.complete), key=final, default=None)
 
 
 def _seen(contest: Contest, own: Sequence[Outcome]) -> str:
     best = _lowest(contest, own)
     if best is None:
-        return "None of these methods was run on all tasks, so their lines cannot be compared."
+        return "None of these methods has all runs, so their lines cannot be compared."
     able = [outcome for outcome in own if outcome in contest.complete]
     beside = [
         f"{other.method} {final(other):.2f} %" for other in able if other.method in REFERENCES and other is not best

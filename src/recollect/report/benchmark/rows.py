@@ -9,7 +9,7 @@ import numpy as np
 
 from recollect.bench.figure_regret import LEVEL, bootstrap_band
 from recollect.bench.overview import REFERENCE
-from recollect.bench.study import Gap, Outcome, worst_gap
+from recollect.bench.study import Gap, Outcome, task_gaps, worst_gap
 from recollect.report.benchmark.contest import PERCENT, REGRET_AXIS, Contest, loss
 from recollect.report.figure import Figure, Spec, decimals, name_axis, rows_height
 from recollect.report.names import IN_HOVER, named
@@ -107,12 +107,12 @@ def _colour(outcome: Outcome) -> str:
 def _area_seen(contest: Contest, found: Sequence[Outcome]) -> str:
     fair = [outcome for outcome in found if outcome in contest.fair]
     if not fair:
-        return "None of these methods was run on all tasks, so they cannot be compared."
+        return "None of these methods has all runs, so they cannot be compared."
     best, reference = fair[0], contest.reference
     against = ""
     if reference is not None and reference is not best and not math.isnan(reference.area):
         against = f"; {REFERENCE} has {PERCENT * reference.area:.2f} %"
-    partly = " Open circles were not run on all tasks." if any(o not in contest.complete for o in found) else ""
+    partly = " Open circles lack tasks or repetitions." if any(o not in contest.complete for o in found) else ""
     return (
         f"Averaged over all evaluations (area under the curve), {named(best.method)} has the lowest regret of methods "
         f"with the same number of evaluations, {PERCENT * best.area:.2f} %{against}. Lines hold {LEVEL:.0%} of "
@@ -130,14 +130,12 @@ def _area_numbers(contest: Contest, found: Sequence[Outcome], bands: Sequence[tu
 
 
 def _gap_dots(contest: Contest, found: Sequence[tuple[Outcome, Gap]], reference: Outcome) -> Spec:
-    base = reference.at(contest.horizon)
     x: list[float] = []
     y: list[int] = []
     hover: list[list[str]] = []
     for row, (outcome, _) in enumerate(found):
-        own = outcome.at(contest.horizon)
-        for task in sorted(own.keys() & base.keys()):
-            x.append(decimals(PERCENT * (own[task] - base[task])))
+        for task, gap in task_gaps(outcome, reference, contest.horizon).items():
+            x.append(decimals(PERCENT * gap))
             y.append(row)
             hover.append([named(outcome.method, IN_HOVER), named(task, IN_HOVER)])
     return {
@@ -164,7 +162,7 @@ def _worst_dots(contest: Contest, found: Sequence[tuple[Outcome, Gap]]) -> Spec:
 def _gap_seen(contest: Contest, found: Sequence[tuple[Outcome, Gap]]) -> str:
     able = [(outcome, gap) for outcome, gap in found if outcome in contest.fair]
     if not able:
-        return f"No method was run on all tasks, so worst cases cannot be compared with {REFERENCE}."
+        return f"No method has all runs, so worst cases cannot be compared with {REFERENCE}."
     safest, most = (choose(able, key=lambda pair: pair[1].regret) for choose in (min, max))
     sentence = (
         f"Diamonds are worst cases after {contest.horizon} evaluations. {loss(*safest)}, the least of all methods"

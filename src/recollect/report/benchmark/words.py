@@ -105,7 +105,7 @@ def _partial(contest: Contest) -> list[str]:
     if not missing:
         return []
     names = listed([contest.label(outcome) for outcome in missing], most=10)
-    return [f"Not run on all tasks, and compared only on those that they have: {names}."]
+    return [f"Without all tasks or repetitions, and compared only on those that they have: {names}."]
 
 
 def _count(number: int, noun: str) -> str:

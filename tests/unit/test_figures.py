@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -26,9 +27,10 @@ from recollect.bench.figure_weights import stacked_weights, weight_figure
 from recollect.bench.figures import draw_figures
 from recollect.bench.results import Finished, Key, pack
 from recollect.bench.significance import RankTest, rank_test
+from recollect.bench.statistics import Place
 from recollect.bench.study import Outcome, make_study
 from recollect.cli.bench_figure import figure as figure_command
-from recollect.errors import InputError, MissingExtraError
+from recollect.errors import InputError, MissingExtraError, StorageError
 
 FOURTEEN = (
     *("gp", "random", "gcp", "gp-box", "random-box", "smfo", "wac", "tstr-ei", "tstr-taf", "rgpe-mean", "rgpe-ei"),
@@ -59,15 +61,26 @@ def outcomes_of(runs: Sequence[Finished]) -> list[Outcome]:
 
 def fake_test() -> RankTest:
     rng = np.random.default_rng(3)
-    return rank_test({name: {str(task): i + 4 * rng.random() for task in range(20)} for i, name in enumerate(FOURTEEN)})
+    return rank_test({name: shifted(rng, shift) for shift, name in enumerate(FOURTEEN)})
+
+
+def shifted(rng: np.random.Generator, shift: float) -> dict[Place, float]:
+    return {(str(task), 0): shift + 4 * rng.random() for task in range(20)}
+
+
+def many_methods() -> RankTest:
+    rng = np.random.default_rng(3)
+    return rank_test({f"method {number}": shifted(rng, number / 8) for number in range(60)})
 
 
 FIGURES: dict[str, Callable[[], Figure]] = {
     "regret of many": lambda: regret_figure(outcomes_of(fake_runs(FOURTEEN))),
     "regret of few": lambda: regret_figure(outcomes_of(fake_runs(SHORT))),
+    "tiny regrets": lambda: regret_figure(outcomes_of([replace(run, worst=1000) for run in fake_runs(SHORT)])),
     "ranks": lambda: rank_figure(make_study(fake_runs(SHORT))),
     "weights": lambda: weight_figure(fake_runs(["rgpe-nei"])),
     "difference": lambda: difference_figure("toy", fake_test(), evaluations=50, left_out=["kl", "mtgp"] * 12),
+    "difference of many": lambda: difference_figure("toy", many_methods(), evaluations=50, variants=12),
 }
 
 
@@ -204,7 +217,7 @@ def test_a_method_with_fewer_tasks_says_so_and_a_line_at_zero_is_explained() -> 
 def test_a_curve_of_runs_that_ended_early_is_named_where_it_ends() -> None:
     (short,) = outcomes_of(fake_runs(["mtgp"], t=6))
     longer = np.pad(short.regrets, ((0, 0), (0, 6)), constant_values=np.nan)
-    cut = Outcome("toy", "mtgp", short.tasks, longer, {}, 0.0, "")
+    cut = Outcome("toy", "mtgp", short.tasks, longer, short.curves, 0.0, "")
     assert "mtgp" in all_texts(regret_figure([*outcomes_of(fake_runs(SHORT)), cut]))
 
 
@@ -317,13 +330,49 @@ def test_all_figures_that_the_runs_allow_are_drawn(tmp_path: Path) -> None:
     assert all(path.stat().st_size > 1000 for path in files)
 
 
+def test_a_benchmark_whose_methods_have_no_run_in_common_is_passed_over(tmp_path: Path) -> None:
+    runs = fake_runs(["gp", "random", "tstr-ei"])
+    apart = [run for run in runs if (run.key.method == "gp") == (run.key.task < "task 2")]
+    runs = [*apart, *fake_runs(SHORT, benchmark="whole")]
+    files = draw_figures(runs, tmp_path, kinds=["ranks", "difference"])
+    assert {path.stem for path in files} == {"ranks", "difference-whole"}
+
+
+def test_names_are_no_formulas(tmp_path: Path) -> None:
+    files = draw_figures(fake_runs(["gp", "wac", "$a_{b$"], benchmark="c^$"), tmp_path, kinds=["regret", "difference"])
+    assert "$a_{b$" in files[1].read_text()
+
+
+def test_a_run_of_one_evaluation_is_seen(tmp_path: Path) -> None:
+    figure = regret_figure(outcomes_of(fake_runs(["gp", "wac"], t=1)))
+    with house_style():
+        FigureCanvasAgg(figure).draw()
+        (axes,) = figure.axes
+        assert [line.get_marker() for line in axes.lines if len(line.get_xdata()) == 1].count("o") == 2
+        assert [tick for tick in axes.get_xticks() if tick % 1] == []
+
+
+def test_a_diagram_of_many_methods_leaves_variants_out_and_says_so(tmp_path: Path) -> None:
+    many = fake_runs(["gp", "smfo", *(f"gp+{number}" for number in range(30))])
+    assert draw_figures([*many, *fake_runs(["kl"], tasks=2)], tmp_path, kinds=["difference"])
+    svg = (tmp_path / "difference-toy.svg").read_text()
+    assert "Not shown: 30 variants" in svg
+    assert "without all tasks or repetitions: kl" in svg
+
+
+def test_a_method_whose_weights_were_kept_but_never_asked_for_is_passed_over(tmp_path: Path) -> None:
+    silent = [replace(run, weights=np.full((12, 5), np.nan)) for run in fake_runs(["smfo"])]
+    files = draw_figures([*silent, *fake_runs(["rgpe-mean"])], tmp_path, kinds=["weights", "difference"])
+    assert {path.stem for path in files} == {"weights-toy-rgpe-mean", "difference-toy"}
+
+
 def test_what_cannot_be_drawn_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="expected runs that kept their weights"):
         draw_figures(fake_runs(["gp"]), tmp_path, kinds=["weights"])
     with pytest.raises(InputError, match="no results on the benchmark 'toi'; did you mean 'toy'"):
         draw_figures(fake_runs(["gp"]), tmp_path, benchmark="toi")
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="where figures can be written"):
+    with pytest.raises(StorageError, match="file: the folder cannot be made"):
         draw_figures(fake_runs(["gp"]), tmp_path / "file")
 
 

@@ -13,16 +13,22 @@ import typer
 from matplotlib.text import Text
 from typer.testing import CliRunner, Result
 
+from recollect import __version__
 from recollect.bench import from_table, load, scaling
 from recollect.bench.figure_scaling import mean_seconds, scaling_figure
+from recollect.bench.measurements import Kind, Measurement, MeasurementFile, MeasurementKey
 from recollect.bench.problem import Benchmark
-from recollect.bench.scaling import Measurement, ScalingPlan, measure_scaling, write_measurements
+from recollect.bench.scaling import ScalingPlan, measure_scaling
 from recollect.cli.bench_figure import scaling as scaling_command
-from recollect.errors import InputError
+from recollect.errors import InputError, StorageError
 from recollect.optimizer.belief import Belief, believe
 from recollect.transfer.sources import SourceData
 
 SMALL = ScalingPlan(few=(2, 4), many=(3, 7), resamples=(10, 20), repetitions=2, observations=6)
+
+
+def row_of(kind: Kind, method: str, x: int, repetition: int, seconds: float) -> Measurement:
+    return Measurement(MeasurementKey(kind, method, x, repetition), seconds)
 
 
 @pytest.fixture(scope="module")
@@ -46,24 +52,26 @@ def test_everything_is_measured_in_every_repetition(rows: list[Measurement]) -> 
         *(("many", method, x) for method in ("tstr-ei", "rgpe-mean") for x in (3, 7)),
         *((kind, "mtgp", x) for kind in ("once", "online") for x in (2, 4)),
     ]
-    counts = Counter((row.kind, row.method, row.x) for row in rows)
+    counts = Counter(row.key[:3] for row in rows)
     assert counts == dict.fromkeys(expected, 2)
-    assert len(rows) == SMALL.rows
+    assert {row.key for row in rows} == set(SMALL.keys())
+    assert len(rows) == len(SMALL.keys())
     assert all(row.seconds > 0 for row in rows)
-    assert {row.repetition for row in rows} == {0, 1}
+    assert {row.key.repetition for row in rows} == {0, 1}
 
 
 def test_the_slowest_method_comes_last_with_few_past_runs_first(rows: list[Measurement]) -> None:
-    first = next(number for number, row in enumerate(rows) if row.method == "mtgp")
-    sizes = [row.x for row in rows[first:]]
-    assert {row.method for row in rows[first:]} == {"mtgp"}
+    first = next(number for number, row in enumerate(rows) if row.key.method == "mtgp")
+    sizes = [row.key.x for row in rows[first:]]
+    assert {row.key.method for row in rows[first:]} == {"mtgp"}
     assert sizes == sorted(sizes)
 
 
 def test_fitting_one_by_one_takes_longer_with_more_past_runs(rows: list[Measurement]) -> None:
     for repetition in (0, 1):
-        own = [row for row in rows if (row.kind, row.method, row.repetition) == ("once", "rgpe-mean", repetition)]
-        assert own[0].seconds < own[1].seconds
+        first, second = (MeasurementKey("once", "rgpe-mean", x, repetition) for x in (2, 4))
+        seconds = {row.key: row.seconds for row in rows}
+        assert seconds[first] < seconds[second]
 
 
 def test_each_fit_sees_so_many_past_runs_of_other_tasks(grid: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +103,7 @@ def same_points(first: SourceData, second: SourceData) -> bool:
 
 def test_where_every_point_can_be_evaluated_points_are_drawn_from_the_whole_space() -> None:
     plan = ScalingPlan(few=(2,), many=(), resamples=(10,), repetitions=1, observations=5)
-    assert len(list(measure_scaling(load("forrester"), plan))) == plan.rows == 6
+    assert len(list(measure_scaling(load("forrester"), plan))) == len(plan.keys()) == 6
 
 
 def test_a_table_with_too_few_configurations_is_refused(grid: Benchmark) -> None:
@@ -112,7 +120,7 @@ def test_no_measurement_is_begun_that_would_end_after_the_limit(
     def slow(*_: object) -> Iterator[Measurement]:
         for seconds in (3.0, 1.0, 2.0, 4.0):
             clock[0] += seconds
-            yield Measurement("online", "mtgp", 5, 0, seconds)
+            yield row_of("online", "mtgp", 5, 0, seconds)
 
     monkeypatch.setattr(scaling, "_all_rows", slow)
     monkeypatch.setattr(scaling.time, "monotonic", lambda: clock[0])
@@ -121,26 +129,63 @@ def test_no_measurement_is_begun_that_would_end_after_the_limit(
 
 
 def test_rows_are_written_as_they_come(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "scaling.csv"
+    file = MeasurementFile(tmp_path / "new" / "scaling.csv", "a benchmark, ours", 50)
+    assert file.open() == []
 
     def interrupted() -> Iterator[Measurement]:
-        yield Measurement("online", "tstr-ei", 5, 0, 0.123456)
-        assert path.read_text().count("\n") == 2
+        yield row_of("online", "tstr-ei", 5, 0, 0.123456)
+        assert file.path.read_text().count("\n") == 2
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        write_measurements(interrupted(), path)
-    with path.open(newline="") as file:
-        (row,) = csv.DictReader(file)
-    assert row == {"kind": "online", "method": "tstr-ei", "x": "5", "repetition": "0", "seconds": "0.1235"}
+        file.append(interrupted())
+    with file.path.open(newline="") as lines:
+        (row,) = csv.DictReader(lines)
+    assert row == {
+        **{"format": "1", "benchmark": "a benchmark, ours", "observations": "50", "version": __version__},
+        **{"kind": "online", "method": "tstr-ei", "x": "5", "repetition": "0", "seconds": "0.1235"},
+    }
+    assert file.open() == [row_of("online", "tstr-ei", 5, 0, 0.1235)]
 
 
-def test_a_place_that_cannot_be_written_is_refused_before_anything_is_measured(tmp_path: Path) -> None:
+def test_a_line_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
+    file = MeasurementFile(tmp_path / "scaling.csv", "toy", 50)
+    file.open()
+    file.append([row_of("online", "tstr-ei", x, 0, 1.0) for x in (5, 10)])
+    file.path.write_bytes(file.path.read_bytes()[:-4])
+    assert file.open() == [row_of("online", "tstr-ei", 5, 0, 1.0)]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("toy", "other"), r"scaling\.csv, line 2: measured on other with 50, not toy with 50 observations"),
+        ((",50,", ",40,"), "measured on toy with 40, not toy with 50"),
+        (("online", "offline"), "line 2: expected a measurement of format 1"),
+        (("1,toy", "2,toy"), "line 2: expected a measurement of format 1"),
+        (("0.5", "half"), "line 2: could not convert"),
+        (("kind", "sort"), "line 1: expected format,benchmark,observations"),
+    ],
+)
+def test_measurements_of_something_else_are_refused(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+    file = MeasurementFile(tmp_path / "scaling.csv", "toy", 50)
+    file.open()
+    file.append([row_of("online", "tstr-ei", 5, 0, 0.5)])
+    file.path.write_text(file.path.read_text().replace(*change, 1))
+    with pytest.raises(InputError, match=message):
+        file.open()
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    untouched = iter([Measurement("online", "tstr-ei", 5, 0, 1.0)])
-    with pytest.raises(InputError, match="expected a file that can be written"):
-        write_measurements(untouched, tmp_path / "file" / "scaling.csv")
-    assert next(untouched).x == 5
+    with pytest.raises(StorageError, match="the folder cannot be made"):
+        MeasurementFile(tmp_path / "file" / "scaling.csv", "toy", 50).open()
+
+
+@pytest.mark.parametrize("done", [1, 9, 16, 18, 23, 24])
+def test_what_is_done_is_not_measured_again(grid: Benchmark, rows: list[Measurement], done: int) -> None:
+    found = list(measure_scaling(grid, SMALL, [row.key for row in rows[:done]]))
+    assert [row.key for row in found] == [row.key for row in rows[done:]]
 
 
 @pytest.mark.parametrize(
@@ -164,8 +209,8 @@ def test_impossible_plans_are_refused(bad: dict[str, object]) -> None:
 
 def test_lines_are_means_over_repetitions_and_end_where_time_was_over() -> None:
     rows = [
-        *(Measurement("online", "rgpe-mean", x, repetition, x + repetition) for x in (5, 10) for repetition in (0, 2)),
-        Measurement("online", "mtgp", 5, 0, 40.0),
+        *(row_of("online", "rgpe-mean", x, repetition, x + repetition) for x in (5, 10) for repetition in (0, 2)),
+        row_of("online", "mtgp", 5, 0, 40.0),
     ]
     x, means = mean_seconds(rows[:4])
     assert x.tolist() == [5, 10]
@@ -197,10 +242,10 @@ def command(tmp_path: Path, *more: str) -> Result:
 
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_the_command_writes_rows_and_figure_and_says_what_was_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Measurement], interrupted: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, interrupted: bool
 ) -> None:
     def some(*_: object) -> Iterator[Measurement]:
-        yield from rows[:5]
+        yield from (Measurement(key, 0.1) for key in ScalingPlan(few=(5, 10), repetitions=1).keys()[:5])
         if interrupted:
             raise KeyboardInterrupt
 
@@ -208,6 +253,9 @@ def test_the_command_writes_rows_and_figure_and_says_what_was_left_out(
     done = command(tmp_path)
     assert done.exit_code == 0, done.output
     assert "17 of 22 measurements were not made" in done.output
+    assert len((tmp_path / "out" / "scaling.csv").read_text().splitlines()) == 6
+    monkeypatch.setattr(scaling, "_all_rows", lambda *_: iter(()))
+    assert command(tmp_path).exit_code == 0  # draws what is there
     assert len((tmp_path / "out" / "scaling.csv").read_text().splitlines()) == 6
     assert (tmp_path / "out" / "scaling.svg").exists()
     assert (tmp_path / "out" / "scaling.png").exists()

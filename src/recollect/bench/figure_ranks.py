@@ -1,4 +1,4 @@
-"""Who is ahead: average ranks against evaluations (paper, ranking figure; spec 6.6), and critical differences.
+"""Who is ahead: average ranks against evaluations (paper, ranking figure), and critical differences.
 
 The ranking figure has two line-ups, methods that combine models and methods that combine acquisition functions, each
 with plain Bayesian optimization and random search. The diagram of critical differences is Demsar's (JMLR 2006): average
@@ -18,6 +18,7 @@ from recollect.bench.figure_style import (
     Layout,
     add_heading,
     add_note,
+    count_ticks,
     draw_line,
     foot,
     house_style,
@@ -27,6 +28,7 @@ from recollect.bench.figure_style import (
     room_for,
 )
 from recollect.bench.significance import RankTest
+from recollect.bench.statistics import common_places
 from recollect.bench.study import Ranks, Study, run_ranks
 from recollect.errors import InputError
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 LINE_UPS = (("gp", "random", "tstr-ei", "rgpe-mean"), ("gp", "random", "tstr-taf", "rgpe-taf"))
 COLUMNS = 3  # at most
+MOST_TICKS = 14  # on the scale of the diagram
 ABOVE, RULE, BAR, ROW = 0.75, 0.28, 0.12, 0.2
 """Inches in the diagram: above the scale, from the scale to the first name without bars, for a bar, for a name."""
 
@@ -65,10 +68,13 @@ def rank_figure(study: Study) -> Figure:
 
 
 def line_up_ranks(study: Study, benchmark: str) -> list[Ranks | None]:
-    """Return the ranks of both line-ups; None for one of which the benchmark has fewer than three methods."""
+    """Return the ranks of both line-ups; None without three methods of it that have a run in common."""
     found = study.outcomes[benchmark]
     present = [[found[name] for name in names if name in found] for names in LINE_UPS]
-    return [run_ranks(outcomes) if len(outcomes) > 2 else None for outcomes in present]
+    return [
+        run_ranks(outcomes) if len(outcomes) > 2 and common_places([o.curves for o in outcomes]) else None
+        for outcomes in present
+    ]
 
 
 def _draw_ranks(axes: Axes, benchmark: str, ranks: Ranks) -> None:
@@ -76,22 +82,27 @@ def _draw_ranks(axes: Axes, benchmark: str, ranks: Ranks) -> None:
     h = ranks.ranks.shape[1]
     axes.set_ylim(0.9, len(ranks.methods) + 0.1)
     axes.set_yticks(range(1, len(ranks.methods) + 1))
-    axes.set_xlim(1, max(h, 2))
+    count_ticks(axes, 1, h, "evaluations")
     for name, curve in zip(ranks.methods, ranks.ranks, strict=True):
         draw_line(axes, np.arange(1.0, h + 1.0), curve, lines[name])
     ends = dict(zip(ranks.methods, ranks.ranks[:, -1].tolist(), strict=True))
     name_ends(axes, {name: end for name, end in ends.items() if np.isfinite(end)}, lines)
     axes.set_title(f"{benchmark} ({ranks.runs} runs)")
-    axes.set_xlabel("evaluations")
     axes.set_ylabel("average rank")
 
 
-def difference_figure(benchmark: str, test: RankTest, *, evaluations: int, left_out: Sequence[str] = ()) -> Figure:
-    """Draw which average ranks of a test differ, best at the left; left_out: methods that have not all of its tasks."""
+def difference_figure(
+    benchmark: str, test: RankTest, *, evaluations: int, left_out: Sequence[str] = (), variants: int = 0
+) -> Figure:
+    """Draw which average ranks of a test differ, best at the left.
+
+    What is not in it: ``left_out``, methods without all runs, and so many ``variants``.
+    """
     note = [
         f"Average rank by regret after {evaluations} evaluations, over {test.tasks} tasks: 1 is best.",
         "Bars join methods whose ranks differ by less than the critical difference (Nemenyi, 5%).",
-        *(wrap(f"Not shown, without results on all tasks: {', '.join(left_out)}.", 90) if left_out else ()),
+        *(wrap(f"Not shown, without all tasks or repetitions: {', '.join(left_out)}.", 90) if left_out else ()),
+        *([f"Not shown: {variants} variants, whose names have a suffix."] if variants else ()),
     ]
     bars = BAR * len(test.alike)
     below = RULE + bars + ROW * ((len(test.methods) + 1) // 2)
@@ -114,7 +125,8 @@ def difference_figure(benchmark: str, test: RankTest, *, evaluations: int, left_
 def _draw_scale(axes: Axes, difference: float) -> None:
     low, high = axes.get_xlim()
     axes.plot([low, high], [0.0, 0.0], color="black", linewidth=0.8, clip_on=False)
-    for rank in range(int(low), int(high) + 1):
+    step = next(step for step in (1, 2, 5, 10, 20, 50, 100) if (high - low) / step <= MOST_TICKS)
+    for rank in range(-(-int(low) // step) * step, int(high) + 1, step):
         axes.plot([rank, rank], [0.0, 0.06], color="black", linewidth=0.8, clip_on=False)
         axes.text(rank, 0.1, str(rank), ha="center", va="bottom")
     axes.plot([low, low + difference], [0.42, 0.42], color="black", linewidth=1.6, clip_on=False)

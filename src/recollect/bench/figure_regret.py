@@ -19,6 +19,7 @@ from recollect.bench.figure_style import (
     Layout,
     add_heading,
     add_note,
+    count_ticks,
     draw_band,
     draw_line,
     foot,
@@ -30,7 +31,7 @@ from recollect.bench.figure_style import (
     plain_ticks,
     room_for,
 )
-from recollect.bench.study import Outcome
+from recollect.bench.study import Outcome, short_of
 from recollect.errors import InputError
 from recollect.numerics.arrays import FloatArray
 
@@ -55,13 +56,13 @@ OTHERS = "other models of past runs"
 def regret_figure(outcomes: Sequence[Outcome]) -> Figure:
     """Draw the mean regret of each method on one benchmark against evaluations.
 
-    A method that was run on fewer tasks than others says so beside its name.
+    A method that has fewer tasks or repetitions than others says so beside its name.
     """
     if not outcomes:
         raise InputError("regret_figure: expected the outcome of at least one method, got none")
     ordered = {outcome.method: outcome for outcome in in_order(outcomes)}
-    most = max(len(outcome.tasks) for outcome in outcomes)
-    shown = {name: _label(outcome, most) for name, outcome in ordered.items()}
+    short = {name: short_of(outcome, outcomes) for name, outcome in ordered.items()}
+    shown = {name: f"{name} ({lacking})" if lacking else name for name, lacking in short.items()}
     groups = grouped(list(ordered))
     single = len(groups) == 1
     note = _note(outcomes, single=single)
@@ -73,7 +74,7 @@ def regret_figure(outcomes: Sequence[Outcome]) -> Figure:
             _set_axes(axes, outcomes)
             banded = names if axes is made[0] else [name for name in names if name not in REFERENCES]
             _draw_lines(axes, {name: ordered[name] for name in names}, banded, shown)
-            for other in (o for name, o in ordered.items() if name not in names and len(o.tasks) == most):
+            for other in (o for name, o in ordered.items() if name not in names and not short[name]):
                 axes.plot(_steps(other.adtm), other.adtm, color=PALE, linewidth=0.7, zorder=1)
             axes.set_title(outcomes[0].benchmark if single else title)
         if not single:
@@ -136,8 +137,7 @@ def _set_axes(axes: Axes, outcomes: Sequence[Outcome]) -> None:
     axes.set_ylim(low, high)
     if low > 0.0:
         plain_ticks(axes.yaxis)
-    axes.set_xlim(1, max(2, *(len(outcome.adtm) for outcome in outcomes)))
-    axes.set_xlabel("evaluations")
+    count_ticks(axes, 1, max(len(outcome.adtm) for outcome in outcomes), "evaluations")
     axes.set_ylabel("normalised regret")
 
 
@@ -145,7 +145,10 @@ def _note(outcomes: Sequence[Outcome], *, single: bool) -> list[str]:
     tasks = max(len(outcome.tasks) for outcome in outcomes)
     lines = [f"Mean of {tasks} tasks: 0 is the best configuration of a task, 1 the worst."]
     lines.append(f"Bands: {LEVEL:.0%} of {DRAWS} bootstrap draws of the tasks")
-    lines[-1] += "." if single else "; those of gp and random only in the first panel."
+    both = " and ".join(name for name in REFERENCES if any(outcome.method == name for outcome in outcomes))
+    lines[-1] += "." if single or not both else f"; those of {both} only in the first panel."
+    if not single:
+        lines.append("Pale: methods of the other panels.")
     low, _ = regret_limits([outcome.adtm for outcome in outcomes])
     if any((outcome.adtm < low).any() for outcome in outcomes):
         lines.append(f"A line that leaves the panel at the bottom has a regret of 0, or below {low:.1g}.")
@@ -161,11 +164,6 @@ def _draw_lines(axes: Axes, own: Mapping[str, Outcome], banded: Sequence[str], l
         draw_line(axes, _steps(own[name].adtm), own[name].adtm, line)
     ends = {name: float(curve[-1]) for name, o in own.items() if len(curve := o.adtm[np.isfinite(o.adtm)])}
     name_ends(axes, ends, lines, labels=labels)
-
-
-def _label(outcome: Outcome, most: int) -> str:
-    tasks = len(outcome.tasks)
-    return outcome.method if tasks == most else f"{outcome.method} ({tasks} task{'s' * (tasks > 1)})"
 
 
 def _steps(curve: FloatArray) -> FloatArray:

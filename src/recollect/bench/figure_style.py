@@ -15,13 +15,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from recollect.bench.study import Outcome
-from recollect.errors import InputError, MissingExtraError
+from recollect.errors import MissingExtraError
+from recollect.files import make_folder, put
 from recollect.numerics.arrays import FloatArray
 from recollect.optimizer.catalog import methods
 
@@ -62,6 +64,7 @@ SETTINGS: Mapping[Any, Any] = {
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "svg.hashsalt": "recollect",
+    "text.parse_math": False,
 }
 Dash = Literal["solid"] | tuple[int, tuple[float, ...]]
 
@@ -81,7 +84,7 @@ class Layout:
 
     width: float
     height: float
-    left: float = 0.65
+    left: float = 0.75
     right: float = 0.2
     top: float = 0.3
     bottom: float = 0.45
@@ -105,13 +108,13 @@ def house_style() -> Iterator[None]:
 def save(figure: Figure, path: Path) -> list[Path]:
     """Write ``path`` with the endings .png and .svg added, and return both."""
     files = [path.with_name(f"{path.name}.{ending}") for ending in ("png", "svg")]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with house_style():
-            figure.savefig(files[0], dpi=2 * DOTS, metadata={"Software": None})
-            figure.savefig(files[1], metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    except OSError as error:
-        raise InputError(f"{path}: expected a place where figures can be written: {error}") from error
+    png, svg = BytesIO(), BytesIO()
+    with house_style():
+        figure.savefig(png, format="png", dpi=2 * DOTS, metadata={"Software": None})
+        figure.savefig(svg, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    make_folder(path.parent)
+    for file, drawn in zip(files, (png, svg), strict=True):
+        put(file, drawn.getvalue())
     return files
 
 
@@ -169,7 +172,8 @@ def room_for(names: Sequence[str]) -> float:
 
 def draw_line(axes: Axes, x: FloatArray, y: FloatArray, line: Line) -> None:
     """Draw one line over everything else."""
-    axes.plot(x, y, color=line.colour, linestyle=line.dash, linewidth=line.width, zorder=3)
+    single = "o" if np.count_nonzero(np.isfinite(y)) == 1 else ""  # a single point would not be seen
+    axes.plot(x, y, color=line.colour, linestyle=line.dash, linewidth=line.width, marker=single, markersize=3, zorder=3)
 
 
 def draw_band(axes: Axes, x: FloatArray, ends: tuple[FloatArray, FloatArray], line: Line) -> None:
@@ -177,6 +181,15 @@ def draw_band(axes: Axes, x: FloatArray, ends: tuple[FloatArray, FloatArray], li
     axes.fill_between(x, *ends, color=line.colour, alpha=0.1, linewidth=0.0, zorder=2)
     for end in ends:
         axes.plot(x, end, color=line.colour, alpha=0.35, linewidth=0.5, zorder=2)
+
+
+def count_ticks(axes: Axes, first: float, last: float, label: str) -> None:
+    """Let the x axis go from one number of things to another, with whole numbers along it."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.set_xlim(first, max(last, first + 1))
+    axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
+    axes.set_xlabel(label)
 
 
 def plain_ticks(axis: Axis) -> None:

@@ -1,4 +1,4 @@
-"""How the weights of an ensemble change while a run goes on (paper, weight-evolution figure; spec 6.7).
+"""How the weights of an ensemble change while a run goes on (paper, weight-evolution figure).
 
 Above, means over runs: the weight of the new task's model, of the past run that weighs most, of the second, and of all
 others together; which one weighs most is decided for each run and step before the mean is taken. Below, how many models
@@ -24,6 +24,7 @@ from recollect.bench.figure_style import (
     Line,
     add_heading,
     add_note,
+    count_ticks,
     draw_band,
     draw_line,
     foot,
@@ -63,8 +64,7 @@ def weight_figure(runs: Sequence[Finished]) -> Figure:
         _draw_parts(above, n, weights)
         _draw_counts(below, n, weights[:, :, 4])
         for axes in (above, below):
-            axes.set_xlim(n[0], max(n[-1], n[0] + 1))
-            axes.set_xlabel("observations of the new task")
+            count_ticks(axes, n[0], n[-1], "observations of the new task")
         add_heading(figure, f"{method} on {benchmark}")
         add_note(figure, note)
     return figure

@@ -1,6 +1,6 @@
-"""The scaling study: how fitting time grows with the number of past runs, and weighting time with resamples (spec 6.8).
+"""The scaling study: fitting time by number of past runs, weighting time by resamples (paper, appendix on scaling).
 
-Measured, one row of `Measurement` each, on tasks of a benchmark with n random observations, in seconds that the
+Measured, one `Measurement` each, on tasks of a benchmark with n random observations, in seconds that the
 processor worked, which other programs do not lengthen:
 
     once       x past runs are fitted before the new task begins: one by one (``rgpe-mean``; ``tstr-ei`` uses the same),
@@ -13,22 +13,19 @@ processor worked, which other programs do not lengthen:
 Nothing of the new task is known before: its model is fitted from scratch, as in the paper. A tuning run that goes on
 takes less, for every fit starts from the one before. The horizon is 2 n, at half of which past runs still take part.
 No process but this one works. The size guard of ``mtgp`` (`recollect.transfer.multitask`) is off; its measurements
-come last and get the time that is left.
+come last and get the time that is left. What was measured before is not measured again.
 """
 
 from __future__ import annotations
 
-import csv
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass, replace
-from itertools import chain
-from pathlib import Path
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 
+from recollect.bench.measurements import Kind, Measurement, MeasurementKey
 from recollect.bench.problem import Benchmark
 from recollect.errors import InputError
 from recollect.numerics.arrays import FloatArray
@@ -45,21 +42,8 @@ from recollect.transfer.multitask import MultiTask
 from recollect.transfer.rgpe import rgpe_weights
 from recollect.transfer.sources import FEWEST, SourceData, Sources
 
-Kind = Literal["once", "online", "many", "resamples"]
-FIELDS = ("kind", "method", "x", "repetition", "seconds")
 WEIGHTED = ("tstr-ei", "rgpe-mean")
 ONE_BY_ONE, TOGETHER = "rgpe-mean", "mtgp"
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """One row; see the head of the module."""
-
-    kind: Kind
-    method: str
-    x: int
-    repetition: int
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +75,28 @@ class ScalingPlan:
         if not self.seconds_limit > 0:
             raise InputError(f"ScalingPlan: expected seconds_limit > 0, got {self.seconds_limit}")
 
-    @property
-    def rows(self) -> int:
-        """How many measurements there are if time allows."""
-        few, many = len(self.few), len(self.many)
-        each = few * (len(WEIGHTED) + 1) + many * len(WEIGHTED) + len(self.resamples) + 2 * few
-        return each * self.repetitions
+    def keys(self) -> list[MeasurementKey]:
+        """Return what is measured if time allows, in order."""
+        together = [key for x in self.few for repetition in range(self.repetitions) for key in _together(x, repetition)]
+        return [key for repetition in range(self.repetitions) for key in self.weighted(repetition)] + together
+
+    def weighted(self, repetition: int) -> list[MeasurementKey]:
+        """Return what concerns TST-R and RGPE in a repetition."""
+        found: list[tuple[Kind, str, int]] = []
+        for x in self.few:
+            found += [("once", ONE_BY_ONE, x), *(("online", name, x) for name in WEIGHTED)]
+        found += [("resamples", ONE_BY_ONE, x) for x in self.resamples]
+        found += [("many", name, x) for x in self.many for name in WEIGHTED]
+        return [MeasurementKey(*one, repetition) for one in found]
 
 
-def measure_scaling(benchmark: Benchmark, plan: ScalingPlan) -> Iterator[Measurement]:
-    """Measure, and give each row as soon as it is known."""
+def measure_scaling(
+    benchmark: Benchmark, plan: ScalingPlan, done: Collection[MeasurementKey] = ()
+) -> Iterator[Measurement]:
+    """Measure what is not done yet, and give each measurement as soon as it is known."""
     before = time.monotonic()
     deadline, longest = before + plan.seconds_limit, 0.0
-    for row in _all_rows(benchmark, plan):
+    for row in _all_rows(benchmark, plan, set(done)):
         yield row
         now = time.monotonic()
         before, longest = now, max(longest, now - before)
@@ -111,32 +104,24 @@ def measure_scaling(benchmark: Benchmark, plan: ScalingPlan) -> Iterator[Measure
             return
 
 
-def write_measurements(rows: Iterable[Measurement], path: Path) -> list[Measurement]:
-    """Write rows to a CSV file as they come, and return them."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("w", newline="", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{path}: expected a file that can be written: {error}") from error
-    written = []
-    with file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(FIELDS)
-        for row in rows:
-            writer.writerow(astuple(replace(row, seconds=float(f"{row.seconds:.4g}"))))
-            file.flush()
-            written.append(row)
-    return written
-
-
-def _all_rows(benchmark: Benchmark, plan: ScalingPlan) -> Iterator[Measurement]:
+def _all_rows(benchmark: Benchmark, plan: ScalingPlan, done: set[MeasurementKey]) -> Iterator[Measurement]:
+    if done.issuperset(plan.keys()):
+        return
     streams = np.random.default_rng(plan.seed).spawn(plan.repetitions)
     trials = [_Trial(benchmark, plan, repetition, rng) for repetition, rng in enumerate(streams)]
     trials[0].warm_up()
-    yield from chain.from_iterable(trial.weighted() for trial in trials)
+    for trial in trials:
+        if not done.issuperset(plan.weighted(trial.repetition)):
+            yield from (row for row in trial.weighted() if row.key not in done)
     for count in plan.few:
         for trial in trials:
-            yield from trial.together(count)
+            if not done.issuperset(_together(count, trial.repetition)):
+                yield from (row for row in trial.together(count) if row.key not in done)
+
+
+def _together(x: int, repetition: int) -> tuple[MeasurementKey, MeasurementKey]:
+    """What concerns the multi-task process with so many past runs in a repetition."""
+    return MeasurementKey("once", TOGETHER, x, repetition), MeasurementKey("online", TOGETHER, x, repetition)
 
 
 class _Trial:
@@ -238,7 +223,7 @@ class _Trial:
 
     def row(self, kind: Kind, name: str, x: int, seconds: float) -> Measurement:
         """A measurement of this repetition."""
-        return Measurement(kind, name, x, self.repetition, seconds)
+        return Measurement(MeasurementKey(kind, name, x, self.repetition), seconds)
 
 
 class _Observer:

@@ -12,8 +12,8 @@ import typer
 from recollect.cli.progress import bars
 
 if TYPE_CHECKING:
+    from recollect.bench.measurements import Measurement
     from recollect.bench.problem import Benchmark
-    from recollect.bench.scaling import Measurement, ScalingPlan
 
 
 class Wanted(StrEnum):
@@ -51,22 +51,26 @@ def scaling(
 ) -> None:
     """Measure how fitting time grows with past runs, and the time of weights with resamples; CSV and figure.
 
-    Ctrl-C ends the measurements; the figure is drawn from those that were made.
+    Ctrl-C ends the measurements; the figure is drawn from those that were made, and the same command goes on.
     """
     from recollect.bench.figure_scaling import scaling_figure
     from recollect.bench.figure_style import save
-    from recollect.bench.scaling import ScalingPlan, measure_scaling, write_measurements
+    from recollect.bench.measurements import MeasurementFile
+    from recollect.bench.scaling import ScalingPlan, measure_scaling
 
     plan = ScalingPlan(few=tuple(range(5, most + 1, 5)), repetitions=repetitions, seconds_limit=seconds_limit)
     chosen = _opened(benchmark, table)
-    path = out / "scaling.csv"
-    rows = write_measurements(_watched(measure_scaling(chosen, plan), plan), path)
-    if len(rows) < plan.rows:
-        missing = plan.rows - len(rows)
-        typer.echo(f"{missing} of {plan.rows} measurements were not made: the time limit or Ctrl-C came first")
+    file = MeasurementFile(out / "scaling.csv", chosen.name, plan.observations)
+    rows = file.open()
+    wanted = set(plan.keys())
+    left = len(wanted - {row.key for row in rows})
+    rows += file.append(_watched(measure_scaling(chosen, plan, [row.key for row in rows]), left))
+    missing = len(wanted - {row.key for row in rows})
+    if missing:
+        typer.echo(f"{missing} of {len(wanted)} measurements were not made: the time limit or Ctrl-C came first")
     title = f"{chosen.name}, {plan.observations} observations on every task"
-    for file in (path, *save(scaling_figure(title, rows), out / "scaling")):
-        typer.echo(file)
+    for path in (file.path, *save(scaling_figure(title, rows), out / "scaling")):
+        typer.echo(path)
 
 
 def _opened(name: str | None, table: Path | None) -> Benchmark:
@@ -78,14 +82,15 @@ def _opened(name: str | None, table: Path | None) -> Benchmark:
     return load(name or "adaboost-grid") if table is None else from_table(table)
 
 
-def _watched(rows: Iterable[Measurement], plan: ScalingPlan) -> Iterator[Measurement]:
-    """Show how many measurements are done; end at Ctrl-C if there are any."""
+def _watched(rows: Iterable[Measurement], left: int) -> Iterator[Measurement]:
+    """Show how many measurements of those left are done; end at Ctrl-C if there are any."""
     done = 0
     with bars("count", "elapsed", one=True) as tell:
-        tell("measuring", 0, plan.rows)
+        if left:
+            tell("measuring", 0, left)
         try:
             for done, row in enumerate(rows, start=1):
-                tell(f"{row.kind} {row.method} {row.x:,}", done, plan.rows)
+                tell(f"{row.key.kind} {row.key.method} {row.key.x:,}", done, left)
                 yield row
         except KeyboardInterrupt:
             if not done:

@@ -97,3 +97,12 @@ def test_every_public_name_can_be_loaded_and_no_other_is_promised() -> None:
     assert set(dir(recollect)) == set(recollect.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = recollect.nonsense
+
+
+@pytest.mark.parametrize(
+    ("file", "start"), [("pyproject.toml", "version = "), ("CITATION.cff", "version: "), ("CHANGELOG.md", "## ")]
+)
+def test_every_file_names_the_same_version(file: str, start: str) -> None:
+    lines = (SOURCE.parents[1] / file).read_text(encoding="utf-8").splitlines()
+    said = next(line for line in lines if line.startswith(start)).removeprefix(start).split()[0]
+    assert said.strip('"') == recollect.__version__

@@ -3,7 +3,7 @@
     python benchmarks/versions.py benchmarks/results/ablation.csv.gz benchmarks/results/fits.csv.gz
 
 For every benchmark and method that both have: 100 x mean normalised regret in either file after so many evaluations,
-and p of the paired two-sided Wilcoxon signed-rank test over the common runs, as in all tables.
+and p of the exact paired two-sided Wilcoxon signed-rank test over the common runs, as in all tables.
 """
 
 from __future__ import annotations

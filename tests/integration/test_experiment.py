@@ -100,11 +100,18 @@ def test_a_full_disk_stops_the_work_with_one_sentence_and_loses_nothing(tmp_path
     assert len(read_runs(out / "runs.csv")) == 16
 
 
-def test_the_smallest_plan_runs_from_the_command_line(tmp_path: Path) -> None:
-    out = tmp_path / "smoke"
-    subprocess.run(command("run", str(SMOKE), "--jobs", "2", "--out", str(out)), capture_output=True, check=True)
+def test_the_smallest_plan_runs_from_the_command_line_with_the_same_tables_whatever_the_jobs(tmp_path: Path) -> None:
+    files = []
+    for jobs in ("1", "2"):
+        out, cache = tmp_path / f"smoke-{jobs}", {**os.environ, "RECOLLECT_CACHE": str(tmp_path / f"cache-{jobs}")}
+        running = command("run", str(SMOKE), "--jobs", jobs, "--out", str(out))
+        subprocess.run(running, env=cache, capture_output=True, check=True)
+        tables = subprocess.run(command("table", str(out)), capture_output=True, check=True)
+        files.append((packed(out), tables.stdout))
+    assert files[0] == files[1]
     runs = read_runs(out / "runs.csv")
     plan = load_plan(SMOKE)
+    assert {run.key.method for run in runs} >= {"gp", "rgpe-taf", "rgpe-nei", "tstr-ei"}
     assert len(runs) == len(plan.methods) * sum(spec.tasks or 0 for spec in plan.benchmarks)
     for run in runs:
         assert run.regret.min() >= 0.0

@@ -20,7 +20,7 @@ from recollect.bench.study import Outcome, Study
 
 CONVENTION = (
     "100 x ADTM. Underlined and bold: the lowest of its column{where}; bold: not significantly different from it "
-    "(paired two-sided Wilcoxon signed-rank test over tasks, alpha = 0.05)."
+    "(exact paired two-sided Wilcoxon signed-rank test over tasks, alpha = 0.05)."
 )
 BESIDE = "In parentheses: the paper's value."
 

@@ -97,6 +97,30 @@ def test_blocks_of_an_ablation_are_tested_apart() -> None:
     assert len(ablation.blocks) == len(ABLATION.blocks)
 
 
+def test_rows_of_which_nobody_says_anything_and_blocks_without_a_comparison_are_left_out() -> None:
+    levels = {"rgpe-mean": 0.1, "rgpe-nei": 0.2, "rgpe-taf": 0.5}
+    (ours,) = tables_of(runs_of(levels, "own-svm"), "ablation")
+    assert [[line.label for line in block] for block in ours.blocks] == [["RGPE(mean)", "RGPE(NEI)"]]
+    assert not any("no runs" in note for note in ours.notes)
+    (theirs,) = tables_of(runs_of(levels), "ablation")
+    assert [len(block) for block in theirs.blocks] == [len(block) for block in ABLATION.blocks]
+    with pytest.raises(
+        InputError, match="nothing to compare in table 'dilution' on own-svm; it needs runs of tstr-ei, tstr-ei"
+    ):
+        tables_of(runs_of(levels | {"tstr-ei": 0.3}, "own-svm"), "dilution")
+
+
+def test_what_methods_are_compared_on_is_said_once_for_all_benchmarks() -> None:
+    few = {"ablr": 0.0}
+    runs = [
+        run
+        for name in ("svm-grid", "adaboost-grid")
+        for run in runs_of({"gp": 0.4}, name) + runs_of(few, name, tasks=2)
+    ]
+    (main,) = tables_of(runs, "main")
+    assert sum(note.count("that both have") for note in main.notes) == 1
+
+
 def test_a_method_with_fewer_tasks_shows_its_own_mean_and_says_so() -> None:
     runs = runs_of({"gp": 0.4, "rgpe-taf": 0.3}) + runs_of({"ablr": 0.0}, tasks=2)
     (main,) = tables_of(runs, "main")
@@ -106,7 +130,7 @@ def test_a_method_with_fewer_tasks_shows_its_own_mean_and_says_so() -> None:
     (note,) = (note for note in main.notes if note.startswith("svm-grid"))
     assert "8 tasks, 1 repetition" in note
     assert "ABLR: 2 tasks" in note
-    assert "on the tasks and repetitions that both have" in note
+    assert sum("on the tasks and repetitions that both have" in note for note in main.notes) == 1
 
 
 def test_short_experiments_are_shown_as_far_as_they_go() -> None:
@@ -317,7 +341,7 @@ def test_numbers_have_no_negative_zero(value: float, form: str, text: str) -> No
         (lambda runs: tables_of(runs, "main", ("nn",)), "no run on benchmark 'nn'; there are runs on svm-grid"),
         (
             lambda runs: tables_of(runs, "versions"),
-            "no run of a method of table 'versions' on svm-grid; it has rgpe-cf",
+            "nothing to compare in table 'versions' on svm-grid; it needs runs of rgpe-cf",
         ),
         (lambda runs: typeset(tables_of(runs), "html"), "expected markdown, latex, csv, got 'html'"),
     ],

@@ -52,7 +52,7 @@ def make_tables(study: Study, which: str = ALL, benchmarks: Collection[str] = ()
     if not found:
         rows = dict.fromkeys(row.method for layout in LAYOUTS if layout.name == which for row in layout.rows)
         raise InputError(
-            f"table: no run of a method of table {which!r} on {', '.join(shown)}; it has {', '.join(rows)}"
+            f"table: nothing to compare in table {which!r} on {', '.join(shown)}; it needs runs of {', '.join(rows)}"
         )
     return found
 
@@ -97,6 +97,7 @@ def _summary_table(study: Study, benchmark: str) -> Table:
         f"evaluations; worst against {REFERENCE}: the largest difference of a task's mean regret, x 100, and the task.",
         *note,
         coverage(benchmark, [(outcome.method, outcome) for outcome in outcomes]),
+        *comparison(outcomes),
     )
     return Table(SUMMARY, f"Summary of {benchmark}", tuple(parts), _lines(outcomes, parts), notes)
 

@@ -82,17 +82,16 @@ def paper_tables(study: Study, benchmarks: Sequence[str], *, names: Collection[s
     for layout in (layout for layout in (*mains, *others) if layout.name in names):
         possible = [name for name in layout.benchmarks if name in benchmarks] + ([] if layout in mains else own)
         columns = [name for name in possible if any(chosen.find(name, row.method) for row in layout.rows)]
-        if columns:
-            found.append(_paper_table(chosen, _with_own_rho(layout, columns) if layout is RHO else layout, columns))
+        shown = _shown(chosen, _with_own_rho(layout, columns) if layout is RHO else layout, columns)
+        if columns and shown.blocks:
+            found.append(_paper_table(chosen, shown, columns))
     return found
 
 
 def mark_cells(outcomes: Sequence[Outcome | None], evaluations: int) -> list[Cell]:
     """Return a column's cells: the mean regret of each method after so many evaluations, compared with the best."""
     known = {
-        str(place): outcome
-        for place, outcome in enumerate(outcomes)
-        if outcome is not None and outcome.at(evaluations)
+        str(place): outcome for place, outcome in enumerate(outcomes) if outcome is not None and outcome.at(evaluations)
     }
     marks = verdicts({name: outcome.runs_at(evaluations) for name, outcome in known.items()}) if known else {}
     return [
@@ -112,13 +111,12 @@ def coverage(benchmark: str, outcomes: Sequence[tuple[str, Outcome | None]]) -> 
         if counts != usual and label not in others.setdefault(counts, []):
             others[counts].append(label)
     said = [f"{', '.join(labels)}: {counts}" for counts, labels in others.items()]
-    sentences = [f"{benchmark}: {'; '.join([usual, *said])}.", *comparison([outcome for _, outcome in outcomes])]
-    return " ".join(sentences)
+    return f"{benchmark}: {'; '.join([usual, *said])}."
 
 
-def comparison(outcomes: Sequence[Outcome | None]) -> tuple[str, ...]:
-    """Return a sentence on what methods are compared on, if they do not all have the same runs."""
-    if len({frozenset(outcome.curves) for outcome in outcomes if outcome}) < 2:
+def comparison(*columns: Sequence[Outcome | None]) -> tuple[str, ...]:
+    """Return a sentence on what the methods of a column are compared on, if they do not all have the same runs."""
+    if all(len({frozenset(outcome.curves) for outcome in outcomes if outcome}) < 2 for outcomes in columns):
         return ()
     return (
         "The lowest is sought among the methods with most runs; others are compared with it on the tasks and "
@@ -130,6 +128,17 @@ def _counts(outcome: Outcome) -> str:
     tasks, (fewest, most) = len(outcome.tasks), outcome.repetitions
     times = str(fewest) if fewest == most else f"{fewest} to {most}"
     return f"{tasks} task{'s' * (tasks > 1)}, {times} repetition{'s' * (most > 1)}"
+
+
+def _shown(study: Study, layout: Layout, benchmarks: Sequence[str]) -> Layout:
+    """A table without rows of which neither we nor the paper say anything, and without blocks of one to compare."""
+
+    def says(row: Row) -> bool:
+        return any(study.find(name, row.method) or layout.printed(row, name, LAST) for name in benchmarks)
+
+    blocks = [tuple(row for row in block if says(row)) for block in layout.blocks]
+    least = 2 if layout.apart else 1
+    return replace(layout, blocks=tuple(block for block in blocks if len(block) >= least))
 
 
 def _main_for(benchmark: str) -> Layout:
@@ -187,9 +196,9 @@ def _notes(study: Study, layout: Layout, benchmarks: Sequence[str]) -> tuple[str
     if set(benchmarks) & set(BENCHMARKS):
         convention.append(BESIDE)
     labels = [row.label for row in layout.rows]
-    covered = [
-        coverage(name, list(zip(labels, _outcomes(study, name, layout.rows), strict=True))) for name in benchmarks
-    ]
+    outcomes = {name: _outcomes(study, name, layout.rows) for name in benchmarks}
+    covered = [coverage(name, list(zip(labels, found, strict=True))) for name, found in outcomes.items()]
+    covered += comparison(*outcomes.values())
     return (" ".join(convention), *covered, *_chosen_rho(study, layout, benchmarks), *layout.notes)
 
 

@@ -28,6 +28,9 @@ _SPECIAL = {
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 
+_AT_MOST_HIGH = r"\resizebox*{!}{\ifdim\totalheight>.75\textheight .75\textheight\else\totalheight\fi}{%"
+_AT_MOST_WIDE = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+
 
 def typeset(tables: Sequence[Table], form: str) -> str:
     """Return tables as text; form: markdown, latex or csv."""
@@ -139,10 +142,10 @@ def _latex_table(table: Table) -> str:
     return "\n".join(
         [
             *("\\begin{table}[tb]", "\\centering", "\\small", f"\\caption{{{_latex_text(table.title)}}}"),
-            "\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%",
+            *(_AT_MOST_HIGH, _AT_MOST_WIDE),
             f"\\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
             *("\\toprule", *head, *body, "\\bottomrule"),
-            "\\end{tabular}}",
+            "\\end{tabular}}}",
             f"\\par\\smallskip\\parbox{{\\linewidth}}{{\\footnotesize {_latex_text(' '.join(table.notes))}}}",
             "\\end{table}\n",
         ]

@@ -59,6 +59,9 @@ def test_the_demonstration_tunes_and_compares_on_data_that_are_not_in_the_memory
         "Which past runs had most weight",
         "Worst case",
         "Best configuration of repetition 1",
+        "now 35 of them, each in turn new, the others past",
+        "Gradient boosting with 10 hyperparameters",
+        "past runs better, worse than gp",
         "Where to go next",
     ):
         assert words in said

@@ -1,5 +1,7 @@
 """The demonstration: a support vector machine, tuned on data that it has not seen, by what 35 past runs know.
 
+What that brings on many data sets is shown by `recollect.cli.demo_suite`.
+
 The past runs are real: each takes its trials from the measured errors of the embedded suite (`recollect.bench.suite`,
 space own-svm). The new data are scikit-learn's diabetes data, which are not in the suite (its other sets of classes
 are: iris, wine, digits, and breast_cancer under the name of wdbc). The learner, its space, the hold-outs and the error
@@ -21,6 +23,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recollect.cli.demo_suite import (
+    BETTER,
+    OURS,
+    PLAIN,
+    UNCLEAR,
+    WORSE,
+    by_word,
+    introduction,
+    replay,
+    replay_table,
+    replay_verdict,
+)
 from recollect.cli.progress import bars
 from recollect.errors import MissingExtraError
 from recollect.numerics.arrays import FloatArray
@@ -40,7 +54,7 @@ HOLD_OUTS = 5
 """As many as the suite has for so many rows."""
 REPETITIONS = 4
 POINTS = (5, 10, 20)
-OURS, PLAIN, RANDOM = "rgpe-taf", "gp", "random"
+RANDOM = "random"
 NAMES = {OURS: "with past runs", PLAIN: "plain Bayesian optimization", RANDOM: "random search"}
 MOST_SHOWN = 5
 Curves = Mapping[str, FloatArray]
@@ -59,11 +73,11 @@ NEXT = """\
   tune a function     recollect.minimize(objective, space, memory="tuning.db")
                       README.md shows it, examples/ has runnable programs
   tune any program    recollect tune --help, recollect memory --help
-  how well, how fast  docs/results.md: many data sets, not one as here"""
+  how well, how fast  docs/results.md, docs/performance.md"""
 
 
 def run_demo(trials: int, seed: int) -> None:
-    """Build the memory, tune on the new data, repeat it by three methods, say what came of it."""
+    """Build the memory, tune on the new data, repeat it by three methods, say what came of it; then on 35 data sets."""
     if find_spec("sklearn") is None:
         raise MissingExtraError("the demonstration trains scikit-learn models: pip install 'recollect[bench]'")
     from rich.console import Console
@@ -86,6 +100,10 @@ def run_demo(trials: int, seed: int) -> None:
     console.print(worst_case(len(past), trials))
     console.print(f"\n[bold]Best configuration of repetition 1 with past runs[/bold]  1 - AUC {result.best_value:.4f}")
     console.print(f"  {written(result.best_config or {})}\n")
+    console.print(introduction(PAST_TRIALS))
+    found = replay(seed, tuple(NAMES), PAST_TRIALS)
+    console.print(replay_table(found, NAMES))
+    console.print(f"{replay_verdict(found)}\n")
     console.print(NEXT)
 
 
@@ -201,13 +219,12 @@ def verdict(curves: Curves, points: Sequence[int]) -> str:
 
 
 def _against(curves: Curves, rival: str, points: Sequence[int]) -> str:
-    found: dict[str, list[int]] = {"better": [], "worse": [], "no clear difference": []}
+    words = {}
     for point in points:
         gain = curves[rival][:, point - 1] - curves[OURS][:, point - 1]
         doubt = 2.0 * gain.std(ddof=1) / np.sqrt(gain.size)
-        word = "better" if gain.mean() > doubt else "worse" if gain.mean() < -doubt else "no clear difference"
-        found[word].append(point)
-    return ", ".join(f"{word} after {listed(where)} trials" for word, where in found.items() if where)
+        words[point] = BETTER if gain.mean() > doubt else WORSE if gain.mean() < -doubt else UNCLEAR
+    return by_word(words)
 
 
 def helpers(shown: Explanation) -> Table:
@@ -245,9 +262,3 @@ def written(config: Config) -> str:
     """Return a configuration as short text."""
     values = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in config.items()}
     return ", ".join(f"{name} {value}" for name, value in values.items())
-
-
-def listed(numbers: Sequence[int]) -> str:
-    """Return numbers as one says them."""
-    *most, last = map(str, numbers)
-    return f"{', '.join(most)} and {last}" if most else last

@@ -51,7 +51,7 @@ def demo(
     """Tune a classifier with past runs and without, and compare.
 
     It is tuned on scikit-learn's diabetes data. The past runs are drawn at random from tables of errors on 35 other
-    data sets, which come with recollect.
+    data sets, which come with recollect. Then another one is tuned on each of these, the others being past.
     """
     from recollect.cli.demo import run_demo
 

@@ -2,8 +2,8 @@
 
     python benchmarks/pairs.py benchmarks/results/ablation.csv.gz tstr-ei+rho0.1 tstr-ei+rho1.0
 
-On every benchmark that has both, over the tasks and repetitions that both have; p of the exact paired two-sided Wilcoxon
-signed-rank test over tasks, as in all tables, and on how many tasks the first is better and worse.
+On every benchmark that has both, over the tasks and repetitions that both have; p of the exact paired two-sided
+Wilcoxon signed-rank test over tasks, as in all tables, and on how many tasks the first is better and worse.
 """
 
 from __future__ import annotations

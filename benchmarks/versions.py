@@ -1,6 +1,6 @@
 """Whether two files of results differ: runs of the same methods, tasks and repetitions, made by two versions.
 
-    python benchmarks/versions.py benchmarks/results/ablation.csv.gz benchmarks/results/fits.csv.gz
+    python benchmarks/versions.py benchmarks/results/ablation.csv.gz benchmarks/results/grids.csv.gz
 
 For every benchmark and method that both have: 100 x mean normalised regret in either file after so many evaluations,
 and p of the exact paired two-sided Wilcoxon signed-rank test over the common runs, as in all tables.

@@ -67,14 +67,14 @@ def writer(file: Path) -> Iterator[Callable[[int], float]]:
             assert process.stdout is not None
             return float(process.stdout.readline())
 
+        write(3)  # enough for a figure
         yield write
         process.stdin.close()
 
 
 @pytest.fixture(scope="module")
 def problem(server: str, show: Callable[[str], Opened], writer: Callable[[int], float]) -> Opened:
-    """The page of a problem whose last task is still running."""
-    writer(3)
+    """The page of a problem whose last task is still running, since somebody tunes on it."""
     found = show(f"{server}/problem?name=svm")
     found.page.locator("h3", has_text="Which tasks are alike?").wait_for()
     wait_until_drawn(found.page)

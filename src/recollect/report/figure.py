@@ -80,6 +80,10 @@ def figure_html(figure: Figure, identity: str) -> Html:
     )
 
 
+ROUNDED_AGAIN = 8
+"""Significant digits of numbers that the page itself rounds: with few, 2.5349 would be 2.535 and then 2.54."""
+
+
 def decimals(values: npt.ArrayLike, digits: int = 4) -> Any:
     """Return numbers as nested lists with so many significant digits; None where there is no finite one."""
     array = np.asarray(values, dtype=np.float64)

@@ -14,7 +14,7 @@ from recollect.bench.significance import ALPHA, RankTest, rank_test
 from recollect.bench.study import Ranks, run_ranks
 from recollect.bench.tables import checkpoints
 from recollect.report.benchmark.contest import Contest
-from recollect.report.figure import Figure, Spec, decimals, name_axis, rows_height
+from recollect.report.figure import ROUNDED_AGAIN, Figure, Spec, decimals, name_axis, rows_height
 from recollect.report.names import IN_HOVER, listed, named
 from recollect.report.table import Column, Table, number, word
 
@@ -36,7 +36,7 @@ def rank_figure(contest: Contest) -> Figure | None:
         "type": "heatmap",
         "x": list(range(1, ranks.shape[1] + 1)),
         "y": list(range(len(names))),
-        "z": decimals(ranks),
+        "z": decimals(ranks, ROUNDED_AGAIN),
         "customdata": [[named(name, IN_HOVER)] * ranks.shape[1] for name in names],
         "colorscale": "Cividis",
         "reversescale": True,
@@ -124,7 +124,7 @@ def _rank_traces(test: RankTest, end: float) -> list[Spec]:
         "hoverinfo": "skip",
     }
     dots = {
-        "x": decimals(test.ranks),
+        "x": decimals(test.ranks, ROUNDED_AGAIN),
         "y": list(range(count)),
         "customdata": [named(name, IN_HOVER) for name in test.methods],
         "mode": "markers",

@@ -11,7 +11,7 @@ from recollect.bench.figure_regret import LEVEL, bootstrap_band
 from recollect.bench.overview import REFERENCE
 from recollect.bench.study import Gap, Outcome, task_gaps, worst_gap
 from recollect.report.benchmark.contest import PERCENT, REGRET_AXIS, Contest, loss
-from recollect.report.figure import Figure, Spec, decimals, name_axis, rows_height
+from recollect.report.figure import ROUNDED_AGAIN, Figure, Spec, decimals, name_axis, rows_height
 from recollect.report.names import IN_HOVER, named
 from recollect.report.table import Column, Table, number, word
 
@@ -73,7 +73,7 @@ def _area_dots(contest: Contest, found: Sequence[Outcome], bands: Sequence[tuple
     low, high = np.array(bands).T
     labels = [contest.label(outcome, IN_HOVER) for outcome in found]
     return {
-        "x": decimals(areas),
+        "x": decimals(areas, ROUNDED_AGAIN),
         "y": list(range(len(found))),
         "customdata": [[label, f"{a:.2f} to {z:.2f}"] for label, (a, z) in zip(labels, bands, strict=True)],
         "mode": "markers",
@@ -135,7 +135,7 @@ def _gap_dots(contest: Contest, found: Sequence[tuple[Outcome, Gap]], reference:
     hover: list[list[str]] = []
     for row, (outcome, _) in enumerate(found):
         for task, gap in task_gaps(outcome, reference, contest.horizon).items():
-            x.append(decimals(PERCENT * gap))
+            x.append(decimals(PERCENT * gap, ROUNDED_AGAIN))
             y.append(row)
             hover.append([named(outcome.method, IN_HOVER), named(task, IN_HOVER)])
     return {
@@ -150,7 +150,7 @@ def _gap_dots(contest: Contest, found: Sequence[tuple[Outcome, Gap]], reference:
 
 def _worst_dots(contest: Contest, found: Sequence[tuple[Outcome, Gap]]) -> Spec:
     return {
-        "x": decimals([PERCENT * gap.regret for _, gap in found]),
+        "x": decimals([PERCENT * gap.regret for _, gap in found], ROUNDED_AGAIN),
         "y": list(range(len(found))),
         "customdata": [[contest.label(outcome, IN_HOVER), named(gap.task, IN_HOVER)] for outcome, gap in found],
         "mode": "markers",

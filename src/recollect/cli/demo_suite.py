@@ -88,7 +88,7 @@ def replay_verdict(found: Mapping[str, Outcome]) -> str:
     reached = np.flatnonzero(found[OURS].adtm <= found[PLAIN].adtm[-1])
     if reached.size and reached[0] + 1 < TRIALS:
         lines.append(f"What it reaches after {TRIALS} trials is reached with past runs after {reached[0] + 1}.")
-    lines.append("For this learner past runs bring much, for others less or nothing: docs/results.md has eleven benchmarks.")
+    lines.append("For this learner past runs bring much, for others less or nothing: docs/results.md has more of them.")
     return "\n".join(lines)
 
 

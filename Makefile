@@ -2,10 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# What is installed is compiled afterwards, on all cores: pip would use one.
+# Byte code is compiled afterwards, on all cores: pip would use one.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test test-browser check bench clean
+.PHONY: demo test test-unit test-lowest test-browser check format coverage record bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -25,18 +25,45 @@ demo: $(VENV)/.demo
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/architecture
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 test: check
 	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/browser --ignore tests/architecture
 
-# In a real Chromium, installed where that is possible; apart, because all tests together take more than ten minutes.
+# The unit tests alone, with another Python: make test-unit VENV=.venv-3.13 PYTHON=python3.13
+test-unit: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --dist worksteal tests/unit
+
+# The lowest stated versions of all dependencies: one run through every entry point, and the contracts.
+test-lowest:
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct -e \
+	  '.[bench,dashboard,dask,mlflow,postgres,redis,sklearn]' 'hypothesis>=6.100' 'pytest>=8' 'pytest-xdist>=3.5'
+	.venv-lowest/bin/python -m pytest -n auto tests/integration/test_entry_points.py tests/contract/test_optuna_sampler.py \
+	  tests/contract/test_sklearn_search.py tests/unit/storage/test_memory.py tests/unit/storage/importers/test_mlflow.py \
+	  tests/unit/report/dashboard
+
+# In a real Chromium, installed where that is possible. Separate, to keep `make test` short.
 test-browser: $(VENV)/.dev
 	$(BIN)/python -m pytest -n auto --dist worksteal tests/browser
+
+# Line and branch coverage of the tests, without those in a browser.
+coverage: $(VENV)/.dev
+	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/browser --cov --cov-report term:skip-covered
+
+# Renew the record that tests/regression compares with. Only for intended changes of behaviour.
+record: $(VENV)/.dev
+	PYTHONPATH=. $(BIN)/python tests/regression/recording.py
 
 bench: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/run_all.py
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .venv-* build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,4 +1,4 @@
-"""Run every measurement that needs no data of its own, one after the other: what ``make bench`` does."""
+"""Run the shorter measurements that need no data of their own, one after the other (``make bench``)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 MEASUREMENTS = (
-    ("imports.py",),
-    ("gp_fit.py",),
-    ("weights.py",),
-    ("acquisition.py",),
-    ("ask.py",),
-    ("past_runs.py", "--parts", "finite", "xgboost", "--seeds", "1"),
-    ("memory.py", "--peer"),
-    ("harness.py", "--tasks", "12"),
-    ("functions.py", "--seeds", "5", "--jobs", "2"),
+    ("speed/import_time.py",),
+    ("speed/gp_fit.py",),
+    ("speed/ranking_weights.py",),
+    ("quality/acquisition_search.py",),
+    ("speed/suggestion.py",),
+    ("speed/suggestion_with_past_runs.py", "--parts", "finite", "xgboost", "--seeds", "1"),
+    ("speed/memory_start.py", "--peer"),
+    ("speed/experiment_overhead.py", "--tasks", "12"),
+    ("quality/standard_functions.py", "--seeds", "5", "--jobs", "2"),
 )
 
 

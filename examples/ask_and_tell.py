@@ -1,9 +1,9 @@
-"""A loop of one's own around `recollect.Optimizer`: asks for parallel work, tells results as they come, and failures.
+"""Write your own loop around `recollect.Optimizer`: ask for parallel work, tell results and failures as they come.
 
     python examples/ask_and_tell.py
 
-Three configurations are evaluated at a time. Those that are still running are taken into account in the next one that
-is asked for; some trainings run out of memory, are told as `recollect.FAILED`, and their region is avoided.
+Three configurations are evaluated at a time. Each new suggestion takes into account those that are still running. Some
+trainings run out of memory: they are told as `recollect.FAILED`, and their region is avoided.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 import recollect
 
 SPACE = {"lr": (1e-5, 1.0, "log"), "batch": (8, 512, "log"), "optimizer": ["adam", "sgd"]}
-TRIALS, AT_ONCE = 24, 3
+TRIALS, PARALLEL = 24, 3
 
 
 def train(config: dict) -> float:
-    """Stand for a training; a large batch does not fit into memory."""
+    """Stand in for training; a large batch does not fit into memory."""
     time.sleep(random.uniform(0.01, 0.05))
     if config["batch"] > 256:
         raise MemoryError(f"batch {config['batch']}")
@@ -29,7 +29,7 @@ def train(config: dict) -> float:
 
 
 def past_run() -> recollect.Run:
-    """Return a run of last week, as one would load it from one's own records."""
+    """Return a run of last week, as you would load it from your own records."""
     rng = random.Random(0)
     configs = [
         {"lr": 10 ** rng.uniform(-5, 0), "batch": rng.randint(8, 256), "optimizer": rng.choice(SPACE["optimizer"])}
@@ -40,9 +40,9 @@ def past_run() -> recollect.Run:
 
 def main() -> None:
     optimizer = recollect.Optimizer(SPACE, past=[past_run()], horizon=TRIALS, seed=0)
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        running = {pool.submit(train, config): config for config in optimizer.ask(count=AT_ONCE)}
-        begun = len(running)
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        running = {pool.submit(train, config): config for config in optimizer.ask(count=PARALLEL)}
+        started = len(running)
         while running:
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 config = running.pop(future)
@@ -50,10 +50,10 @@ def main() -> None:
                     optimizer.tell(config, future.result())
                 except MemoryError:
                     optimizer.tell(config, recollect.FAILED)
-                if begun < TRIALS:
+                if started < TRIALS:
                     config = optimizer.ask()
                     running[pool.submit(train, config)] = config
-                    begun += 1
+                    started += 1
     run = optimizer.run
     print(f"{len(run)} trials, {len(run) - len(run.succeeded)} failed")
     print(f"best {optimizer.best.value:.4f} with {optimizer.best.config}")

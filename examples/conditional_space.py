@@ -1,9 +1,9 @@
-"""A space in which some hyperparameters exist only under conditions, written with ConfigSpace.
+"""Tune in a space with conditional hyperparameters, written with ConfigSpace.
 
     python examples/conditional_space.py
 
-The objective is given only what is active: no degree for a radial kernel. The past run comes from a smaller space, in
-which the kernel was not yet a choice; the last line of the explanation says what was filled in for it.
+The objective receives only active hyperparameters: no degree for a radial kernel. The past run comes from a smaller
+space, in which the kernel was not yet a choice; the last line of the explanation says what was filled in for it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float,
 import recollect
 
 
-def space() -> ConfigurationSpace:
-    made = ConfigurationSpace()
+def conditional_space() -> ConfigurationSpace:
+    space = ConfigurationSpace()
     kernel = Categorical("kernel", ["linear", "radial", "polynomial"], default="radial")
     gamma, degree = Float("gamma", (1e-4, 10.0), log=True), Integer("degree", (2, 5))
-    made.add(kernel, Float("cost", (1e-3, 1e3), log=True), gamma, degree)
-    made.add(EqualsCondition(gamma, kernel, "radial"), EqualsCondition(degree, kernel, "polynomial"))
-    return made
+    space.add(kernel, Float("cost", (1e-3, 1e3), log=True), gamma, degree)
+    space.add(EqualsCondition(gamma, kernel, "radial"), EqualsCondition(degree, kernel, "polynomial"))
+    return space
 
 
 def error(config: dict) -> float:
-    """Stand for the training of a support vector machine."""
+    """Stand in for training a support vector machine."""
     off = abs(math.log10(config["cost"]) - 1.0) / 20
     if config["kernel"] == "linear":
         return 0.3 + off
@@ -37,7 +37,7 @@ def error(config: dict) -> float:
 def main() -> None:
     old = {"cost": (1e-3, 1e3, "log"), "gamma": (1e-4, 10.0, "log")}
     before = recollect.minimize(lambda config: error({"kernel": "radial", **config}), old, trials=15, task="before")
-    result = recollect.minimize(error, space(), trials=15, past=[before.run], task="now")
+    result = recollect.minimize(error, conditional_space(), trials=15, past=[before.run], task="now")
     for trial in result.run.trials[:5]:
         print(f"{trial.value:.3f}  {trial.config}")
     print(result)

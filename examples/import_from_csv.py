@@ -1,9 +1,9 @@
-"""Results in a spreadsheet become past runs: one line imports a CSV file into a memory.
+"""Turn results in a spreadsheet into past runs: one line imports a CSV file into a memory.
 
     python examples/import_from_csv.py [tuning.db]
 
-A row is a trial, the column "dataset" says of which run, "accuracy" is to be maximized; all others are hyperparameters,
-except the remarks.
+A row is a trial. The column "dataset" names its run, "accuracy" is maximized, and all other columns except the remarks
+are hyperparameters.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SPACE = {"depth": (1, 10), "rate": (0.005, 0.5, "log")}
 
 
 def accuracy(config: dict) -> float:
-    """Stand for a training."""
+    """Stand in for training."""
     return 0.9 - (config["depth"] - 6) ** 2 / 400 - math.log10(config["rate"] / 0.12) ** 2 / 15
 
 
@@ -42,9 +42,7 @@ def main() -> None:
     runs = memory.import_("results.csv", "trees", value="accuracy", direction="maximize", columns=columns)
     for run in runs:
         print(f"{run.task}: {len(run)} trials, {len(run) - len(run.succeeded)} failed, best {run.best.value}")
-    result = recollect.minimize(
-        accuracy, SPACE, trials=10, memory=memory, problem="trees", task="credit", direction="maximize"
-    )
+    result = recollect.maximize(accuracy, SPACE, trials=10, memory=memory, problem="trees", task="credit")
     print(f"credit: first {result.run.values[0]:.3f}, best {result.best_value:.3f} with {result.best_config}")
 
 

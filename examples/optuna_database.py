@@ -1,26 +1,28 @@
-"""An existing Optuna database as memory: for `recollect.minimize`, and for Optuna itself through `TransferSampler`.
+"""Use an existing Optuna database as past runs, in `recollect.minimize` and in Optuna itself (`TransferSampler`).
 
     python examples/optuna_database.py [studies.db]
 
-First it makes what you may have already: a database with three finished studies, by Optuna alone.
+It first creates what you may already have: a database with three finished Optuna studies. The environment variable
+TRIALS changes their number of trials.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import sys
 
 import optuna
 
 import recollect
-from recollect.integrations.optuna_sampler import TransferSampler
+from recollect.optuna import TransferSampler
 
 SPACE = {"lr": (1e-5, 1.0, "log"), "layers": (1, 6), "activation": ["relu", "tanh"]}
-TRIALS = 10
+PAST_TRIALS, TRIALS = int(os.environ.get("TRIALS", "30")), 10
 
 
 def loss(lr: float, layers: int, activation: str, *, shift: float) -> float:
-    """Stand for the training of a network: the best settings differ a little from task to task."""
+    """Stand in for training a network: the best settings differ slightly between tasks."""
     off = (math.log10(lr) + 3.0 - shift) ** 2 / 4 + (layers - 3 - shift) ** 2 / 9
     return 0.1 + off + (0.05 if activation == "tanh" else 0.0)
 
@@ -37,7 +39,7 @@ def main() -> None:
     url = f"sqlite:///{database}"
     for name, shift in {"monday": 0.0, "tuesday": 0.3, "wednesday": -0.3}.items():
         study = optuna.create_study(storage=url, study_name=name, sampler=optuna.samplers.TPESampler(seed=1))
-        study.optimize(lambda trial, shift=shift: suggested(trial, shift), n_trials=30)
+        study.optimize(lambda trial, shift=shift: suggested(trial, shift), n_trials=PAST_TRIALS)
 
     past = recollect.Memory(database).past(SPACE)
     print("past runs:", ", ".join(f"{run.task} ({len(run)} trials)" for run in past))
@@ -45,8 +47,8 @@ def main() -> None:
     result = recollect.minimize(lambda config: loss(**config, shift=0.2), SPACE, trials=TRIALS, past=past)
     print(f"recollect.minimize   first {result.run.values[0]:.3f}, best of {TRIALS}: {result.best_value:.3f}")
 
-    for name, known in {"TransferSampler": url, "without past runs": ()}.items():
-        study = optuna.create_study(sampler=TransferSampler(past=known, horizon=TRIALS, seed=0))
+    for name, past_studies in {"TransferSampler": url, "without past runs": ()}.items():
+        study = optuna.create_study(sampler=TransferSampler(past=past_studies, horizon=TRIALS, seed=0))
         study.optimize(lambda trial: suggested(trial, 0.2), n_trials=TRIALS)
         print(f"{name:<20} first {study.trials[0].value:.3f}, best of {TRIALS}: {study.best_value:.3f}")
 

@@ -1,8 +1,8 @@
-"""Tune a support vector machine on one data set after another; each search starts from what the earlier ones found.
+"""Tune a support vector machine on one data set after another. Each search starts from what the earlier ones found.
 
     python examples/svc_over_datasets.py [svc.db]
 
-Trials are kept in a file, ``svc.db`` unless another is named. Run it twice: the second time nothing is left to try.
+Trials are stored in a file, ``svc.db`` by default. Run it twice: the second time nothing is left to try.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from recollect.integrations.sklearn_search import TransferSearchCV
+from recollect.sklearn import TransferSearchCV
 
 SPACE = {"svc__C": (1e-3, 1e3, "log"), "svc__gamma": (1e-5, 10.0, "log"), "svc__kernel": ["rbf", "sigmoid"]}
 SHOWN = (1, 3, 5, 10)  # trials

@@ -2,8 +2,8 @@
 
     python examples/xgboost_or_boosting.py [boosting.db]
 
-xgboost is tuned if it is installed, otherwise scikit-learn's histogram boosting; either is a problem of its own in the
-memory. From the second data set on, the search starts from what the earlier ones have shown.
+It tunes xgboost if that is installed, otherwise scikit-learn's histogram boosting. Each is a problem of its own in the
+memory. From the second data set on, the search starts from what was learned on the earlier ones.
 """
 
 from __future__ import annotations

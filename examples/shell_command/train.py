@@ -1,4 +1,4 @@
-"""A program to be tuned: fits kernel ridge regression to noisy points and prints the error on new ones last."""
+"""A program to tune: fits kernel ridge regression to noisy points and prints the error on new points last."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def main() -> None:
     parser.add_argument("--kernel", choices=["gauss", "laplace"], default="gauss")
     parser.add_argument("--width", type=float, default=1.0)
     parser.add_argument("--penalty", type=float, default=1.0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     rng = np.random.default_rng(0)
-    (x, y), (x_new, y_new) = points(80, given.frequency, rng), points(200, given.frequency, rng)
-    K = gram(x, x, kernel=given.kernel, width=given.width)
-    weights = np.linalg.solve(K + given.penalty * np.eye(x.size), y)
-    predicted = gram(x_new, x, kernel=given.kernel, width=given.width) @ weights
+    (x, y), (x_new, y_new) = points(80, options.frequency, rng), points(200, options.frequency, rng)
+    K = gram(x, x, kernel=options.kernel, width=options.width)
+    weights = np.linalg.solve(K + options.penalty * np.eye(x.size), y)
+    predicted = gram(x_new, x, kernel=options.kernel, width=options.width) @ weights
     print(f"trained on {x.size} points")
     print(f"error: {np.mean((predicted - y_new) ** 2):.6f}")
 

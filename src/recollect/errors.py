@@ -3,19 +3,20 @@
 ::
 
     RecollectError
-     ├── SpaceError       (ValueError)    the search space is empty, contradictory or of a kind that cannot be used
+     ├── SpaceError       (ValueError)    the search space is empty, contradictory or of an unsupported kind
      ├── ConfigError      (ValueError)    a configuration does not belong to the search space
-     ├── InputError       (ValueError)    an argument has a value that makes no sense
+     ├── InputError       (ValueError)    an argument has an invalid value
      ├── InputTypeError   (TypeError)     an argument has the wrong type
      ├── ExhaustedError   (LookupError)   every candidate has been suggested already
      ├── MissingExtraError (ImportError)  an optional library that a method needs is not installed
      ├── StorageError     (OSError)       a memory or results could not be opened, read or written
-     └── NumericalError   (ArithmeticError)  a matrix could not be factorised even with jitter
+     │    └── ReadOnlyStorageError        an attempt to write to a storage that was opened for reading
+     └── NumericalError   (ArithmeticError)  a matrix could not be factorized even with jitter
 
     RecollectWarning      (UserWarning)
      └── FailedTrialWarning               a trial ended without a finite value and is counted as failed
 
-A message says what was expected, what came, and where.
+Every message says what was expected, what was received, where, and what to do about it.
 """
 
 
@@ -24,15 +25,25 @@ class RecollectError(Exception):
 
 
 class SpaceError(RecollectError, ValueError):
-    """The search space is empty, contradictory or of a kind that cannot be used."""
+    """The search space is empty, contradictory or of an unsupported kind."""
 
 
 class ConfigError(RecollectError, ValueError):
-    """A configuration does not belong to the search space."""
+    """A configuration does not belong to the search space.
+
+    Attributes:
+        reason: Why it does not.
+        number: Its position, if it is one of several configurations.
+    """
+
+    def __init__(self, reason: str, number: int | None = None) -> None:
+        """Put the number in front of the reason."""
+        super().__init__(reason if number is None else f"configuration {number}: {reason}")
+        self.reason, self.number = reason, number
 
 
 class InputError(RecollectError, ValueError):
-    """An argument has a value that makes no sense."""
+    """An argument has an invalid value."""
 
 
 class InputTypeError(RecollectError, TypeError):
@@ -51,8 +62,12 @@ class StorageError(RecollectError, OSError):
     """A memory or results could not be opened, read or written."""
 
 
+class ReadOnlyStorageError(StorageError):
+    """A storage that was opened for reading would have been written to."""
+
+
 class NumericalError(RecollectError, ArithmeticError):
-    """A matrix could not be factorised even with jitter."""
+    """A matrix could not be factorized even with jitter."""
 
 
 class RecollectWarning(UserWarning):

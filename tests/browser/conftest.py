@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from pages import Opened, new_page, wait_until_drawn
-from servers import served
+from tests.browser.pages import Opened, new_page, wait_until_drawn
+from tests.browser.servers import served
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext

@@ -49,21 +49,21 @@ AT_CELL = """(plot, [column, row]) => {
 
 @dataclass
 class Opened:
-    """An open page, and what it said and asked for."""
+    """An open page, its console messages and its requests."""
 
     page: Page
-    said: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
 
 def new_page(browser: BrowserContext) -> Opened:
     """Return an empty page, wide and light, of which it is recorded from the first moment on what happens."""
     page = browser.new_page()
     found = Opened(page)
-    page.on("console", lambda message: found.said.append(f"{message.type}: {message.text}"))
-    page.on("pageerror", lambda error: found.said.append(f"error: {error}"))
-    page.on("dialog", lambda dialog: (found.said.append(f"dialog: {dialog.message}"), dialog.dismiss()))
-    page.on("request", lambda request: found.asked.append(request.url))
+    page.on("console", lambda message: found.messages.append(f"{message.type}: {message.text}"))
+    page.on("pageerror", lambda error: found.messages.append(f"error: {error}"))
+    page.on("dialog", lambda dialog: (found.messages.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("request", lambda request: found.requests.append(request.url))
     page.set_viewport_size(WIDE)
     page.emulate_media(color_scheme="light")
     return found

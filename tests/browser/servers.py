@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from pages import Opened, table
+from tests.browser.pages import Opened, table
 
 from recollect import Run
 
@@ -35,7 +35,7 @@ def served(file: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[st
         try:
             assert process.stdout is not None
             line = process.stdout.readline()
-            found = re.match(r"(http://\S+)/ shows .*tuning\.db; Ctrl-C ends it$", line)
+            found = re.match(r"(http://\S+)/ shows .*tuning\.db; press Ctrl-C to stop$", line)
             assert found is not None, line + (process.stderr.read() if process.stderr and not line else "")
             yield found[1], process
         finally:
@@ -60,4 +60,4 @@ def best_table(page: Page) -> Locator:
 
 
 def only_from(shown: Opened, server: str) -> bool:
-    return all(url.startswith(f"{server}/") for url in shown.asked)
+    return all(url.startswith(f"{server}/") for url in shown.requests)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from pages import (
+from tests.browser.pages import (
     HEBREW,
     HOSTILE,
     IN_SCHEME,
@@ -31,7 +31,8 @@ from pages import (
     unreadable,
 )
 
-from recollect.bench.results import Finished, Key, read_runs
+from recollect.bench.experiment.experiment_run import CompletedRun, RunKey
+from recollect.bench.experiment.results import read_results
 
 pytest.importorskip("plotly", reason="pages embed plotly's script")
 
@@ -41,27 +42,27 @@ if TYPE_CHECKING:
 RESULTS = Path(__file__).parents[2] / "benchmarks" / "results" / "grids.csv.gz"
 
 
-def write(runs: list[Finished], path: Path) -> Path:
-    from recollect.report.benchmark.page import bench_page
+def write(runs: list[CompletedRun], path: Path) -> Path:
+    from recollect.report.benchmark.benchmark_page import bench_page
     from recollect.report.page import render, write_page
 
     write_page(render(bench_page(runs, source=path.name)), path)
     return path
 
 
-def hostile_runs() -> list[Finished]:
+def hostile_runs() -> list[CompletedRun]:
     rng = np.random.default_rng(0)
     runs = []
     for method in ("gp", *HOSTILE):
         for task in HOSTILE:
-            key = Key(SCRIPT + QUOTES, method, task, 0)
-            runs.append(Finished(key, 0, 0.0, 1.0, np.sort(rng.random(12))[::-1].copy(), None, 0.1, "0"))
+            key = RunKey(SCRIPT + QUOTES, method, task, 0)
+            runs.append(CompletedRun(key, 0, 0.0, 1.0, np.sort(rng.random(12))[::-1].copy(), None, 0.1, "0"))
     return runs
 
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    runs = [run for run in read_runs(RESULTS) if run.key.benchmark == "adaboost-grid"]
+    runs = [run for run in read_results(RESULTS) if run.key.benchmark == "adaboost-grid"]
     return write(runs, tmp_path_factory.mktemp("report") / "grids.html")
 
 
@@ -71,8 +72,8 @@ def hostile(open_file: Callable[[Path], Opened], tmp_path_factory: pytest.TempPa
 
 
 def test_the_page_opens_without_a_message_and_without_asking_anybody(opened: Opened, file: Path) -> None:
-    assert opened.said == []
-    assert opened.asked == [file.as_uri()]
+    assert opened.messages == []
+    assert opened.requests == [file.as_uri()]
 
 
 def test_the_page_opens_quickly(opened: Opened, browser: BrowserContext, file: Path) -> None:
@@ -109,7 +110,7 @@ def test_all_figures_have_data_that_are_drawn(opened: Opened) -> None:
 def test_pointing_at_a_point_tells_its_numbers(opened: Opened) -> None:
     plot = figure(opened.page, "Which method is good all the way?").locator(".plot")
     regrets: dict[str, list[float]] = {}
-    for run in (run for run in read_runs(RESULTS) if run.key.benchmark == "adaboost-grid"):
+    for run in (run for run in read_results(RESULTS) if run.key.benchmark == "adaboost-grid"):
         regrets.setdefault(run.key.method, []).append(float(run.regret[:50].mean()))
     means = {method: float(np.mean(found)) for method, found in regrets.items()}
     best = min(means, key=lambda method: means[method])
@@ -210,8 +211,8 @@ def test_on_a_narrow_screen_a_wide_table_scrolls_in_its_frame(opened: Opened) ->
 
 def test_hostile_names_are_only_names(hostile: Opened) -> None:
     page = hostile.page
-    assert hostile.said == []
-    assert len(hostile.asked) == 1
+    assert hostile.messages == []
+    assert len(hostile.requests) == 1
     assert loads_nothing(page)
     assert page.locator("nav a").evaluate_all("links => links.map((a) => a.hash)") == ["#section-1", "#section-2"]
     assert page.locator("h2").first.text_content() == SCRIPT + QUOTES
@@ -226,4 +227,4 @@ def test_hostile_names_are_shown_as_they_are_written(hostile: Opened) -> None:
     labels = [hover(hostile.page, plot, 0, point) for point in range(len(ticks))]
     for name in (SCRIPT, QUOTES, LINK):
         assert any(label.startswith(name) for label in labels), name
-    assert hostile.said == []
+    assert hostile.messages == []

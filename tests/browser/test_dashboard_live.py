@@ -11,8 +11,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 import pytest
-from pages import IN_SCHEME, WIDE, Opened, figure, hover_cell, wait_until_drawn
-from servers import best_table, only_from, runs
+from tests.browser.pages import IN_SCHEME, WIDE, Opened, figure, hover_cell, wait_until_drawn
+from tests.browser.servers import best_table, only_from, runs
 
 from recollect import Memory
 
@@ -105,7 +105,7 @@ def test_a_new_trial_is_shown_within_three_seconds(problem: Opened, writer: Call
     assert median(taken) < WITHIN, taken
     assert page.locator("main").count() == 1
     assert "Live, updated" in (page.locator("#live").text_content() or "")
-    assert problem.said == []
+    assert problem.messages == []
 
 
 def test_new_figures_have_data_and_answer_to_pointing(problem: Opened, writer: Callable[[int], float]) -> None:
@@ -120,7 +120,7 @@ def test_new_figures_have_data_and_answer_to_pointing(problem: Opened, writer: C
     names, cells = plot.evaluate("plot => [plot._fullData[0].y, plot._fullData[0].z]")
     assert set(names) == {"covertype", "adult", "running"}
     assert hover_cell(page, plot, 1, 0) == f"{names[0]}{names[1]}rank correlation {cells[0][1]:.2f}"
-    assert problem.said == []
+    assert problem.messages == []
 
 
 def test_a_new_trial_leaves_everything_as_the_reader_had_it(problem: Opened, writer: Callable[[int], float]) -> None:
@@ -155,7 +155,7 @@ def test_a_new_trial_leaves_everything_as_the_reader_had_it(problem: Opened, wri
     page.emulate_media(color_scheme="dark")
     page.wait_for_function(IN_SCHEME, arg="dark")
     page.emulate_media(color_scheme="light")
-    assert problem.said == []
+    assert problem.messages == []
 
 
 def test_pausing_keeps_the_page_until_it_is_to_go_on(problem: Opened, writer: Callable[[int], float]) -> None:
@@ -165,10 +165,10 @@ def test_pausing_keeps_the_page_until_it_is_to_go_on(problem: Opened, writer: Ca
     button.focus()
     page.keyboard.press("Enter")
     assert button.get_attribute("aria-pressed") == "true"
-    asked = len(problem.asked)
+    asked = len(problem.requests)
     writer(before + 1)
     page.wait_for_timeout(1500)
-    assert len(problem.asked) <= asked + 1, "at most the question that was under way"
+    assert len(problem.requests) <= asked + 1, "at most the question that was under way"
     assert trials_of(page, "running") == before
     page.keyboard.press("Enter")
     wait_for_trials(page, OTHERS + before + 1)
@@ -191,6 +191,6 @@ def test_the_report_of_a_run_grows_with_it_within_three_seconds(
         taken.append(time.time() - written)
     assert median(taken) < WITHIN, taken
     page.locator(".plot[data-drawn]").first.wait_for()
-    assert shown.said == []
+    assert shown.messages == []
     assert only_from(shown, server)
     page.close()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
-from pages import (
+from tests.browser.pages import (
     HEBREW,
     HOSTILE,
     IN_SCHEME,
@@ -39,8 +39,8 @@ pytest.importorskip("plotly", reason="pages embed plotly's script")
 
 SPACE: dict[str, Any] = {"c": (0.01, 100.0, "log"), "depth": (1, 8), "kernel": ["rbf", "poly", "linear"]}
 NAMES = (*HOSTILE[:-1], "long-" * 80)  # a memory takes no longer ones
-ALIKE, TAUGHT = "Which tasks are alike?", "Which tasks taught which?"
-GAVE, BEST = "What did past tasks give to others?", "Which configuration was best on each task?"
+ALIKE, TAUGHT = "Which tasks are alike?", "Which tasks learned from which?"
+GAVE, BEST = "What did past tasks contribute to others?", "Which configuration was best on each task?"
 FIRST = "Good on these tasks together"
 KEPT = {"covertype": 0.0, "bank": 0.2, "crx": -0.8}  # tasks that Memory.add wrote, and where their optimum is
 TUNED = {"adult": 0.3, "digits": 0.6}  # tasks that learned from those
@@ -57,10 +57,10 @@ def error(config: dict[str, Any], shift: float = 0.0) -> float:
 
 
 def write(memory: Memory, path: Path, problem: str | None = None) -> Path:
-    from recollect.report.overview import overview_page
+    from recollect.report.memory.memory_page import memory_page
     from recollect.report.page import render, write_page
 
-    write_page(render(overview_page(memory, problem)), path)
+    write_page(render(memory_page(memory, problem)), path)
     return path
 
 
@@ -126,8 +126,8 @@ def hostile(open_file: Callable[[Path], Opened], folder: Path) -> Opened:
 
 
 def test_the_page_opens_without_a_message_and_without_asking_anybody(opened: Opened, file: Path) -> None:
-    assert opened.said == []
-    assert opened.asked == [file.as_uri()]
+    assert opened.messages == []
+    assert opened.requests == [file.as_uri()]
 
 
 def test_figures_have_data_that_are_drawn_and_a_text_alternative(opened: Opened) -> None:
@@ -147,7 +147,7 @@ def test_pointing_at_a_cell_tells_both_tasks_and_the_number(opened: Opened) -> N
     assert hover_cell(page, alike, 2, 0) == f"{names[0]}{names[2]}rank correlation {z[0][2]:.2f}"
     taught = figure(page, TAUGHT).locator(".plot")
     assert "learned from " in hover_cell(page, taught, 0, 0)
-    assert opened.said == []
+    assert opened.messages == []
 
 
 def test_tasks_are_compared_with_each_other_and_agree_with_themselves(opened: Opened) -> None:
@@ -207,8 +207,8 @@ def test_the_page_of_one_problem_tells_of_no_other(
         page.locator("h2").all_text_contents()
     )
     assert "forest" not in (page.locator("main").text_content() or "")
-    assert found.said == []
-    assert found.asked == [page.url]
+    assert found.messages == []
+    assert found.requests == [page.url]
     page.close()
 
 
@@ -265,7 +265,7 @@ def test_all_can_be_read_on_any_screen(which: str, request: pytest.FixtureReques
 
 def test_a_hundred_tasks_are_all_shown(hundred: Opened) -> None:
     page = hundred.page
-    assert hundred.said == []
+    assert hundred.messages == []
     plot = figure(page, ALIKE).locator(".plot")
     assert plot.locator(".ytick text").count() == 100
     assert plot.evaluate("plot => plot._fullData[0].z.flat().length") == 10_000
@@ -274,8 +274,8 @@ def test_a_hundred_tasks_are_all_shown(hundred: Opened) -> None:
 
 def test_hostile_names_are_only_names(hostile: Opened) -> None:
     page = hostile.page
-    assert hostile.said == []
-    assert len(hostile.asked) == 1
+    assert hostile.messages == []
+    assert len(hostile.requests) == 1
     assert loads_nothing(page)
     names = page.locator("tbody th").all_text_contents()
     assert {SCRIPT, QUOTES, LINK} <= set(names)
@@ -285,4 +285,4 @@ def test_hostile_names_are_only_names(hostile: Opened) -> None:
     assert any(f"learned from {SCRIPT}" in label for label in labels)
     assert any(QUOTES in label for label in labels)
     assert SCRIPT in json.loads(page.locator("textarea").input_value())[0]
-    assert hostile.said == []
+    assert hostile.messages == []

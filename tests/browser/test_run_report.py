@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
-from pages import (
+from tests.browser.pages import (
     HEBREW,
     HOSTILE,
     IN_SCHEME,
@@ -36,9 +36,9 @@ from pages import (
 )
 
 from recollect import FAILED, Memory, Run, minimize
+from recollect.analysis.run_data import RunData, SuggestionNote
 from recollect.errors import FailedTrialWarning
-from recollect.history.run import Trial
-from recollect.report.story import Note, Story
+from recollect.runs.run import Trial
 from recollect.space.space import compile_space
 
 pytest.importorskip("plotly", reason="pages embed plotly's script")
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 PROGRESS, WEIGHTS = "Did it find good values sooner", "Who decided what was tried?"
 BEST, IMPORTANCE = "What do the best trials have in common?", "Which hyperparameters set the best trials apart?"
 SLICES, CHOICES = "Where along each hyperparameter", "Which choices gave good values?"
-PAST = "Which past runs were of use?"
+PAST = "Which past runs were useful?"
 MOST_BYTES = 6_000_000
 SHAPES = ".scatterlayer path, .barlayer path, .heatmaplayer image"
 
@@ -70,11 +70,11 @@ def error(config: dict[str, Any]) -> float:
     return float(right[config["kernel"]] + abs(np.log10(config["cost"] / 3.0)) / 10)
 
 
-def write(told: Story, path: Path) -> Path:
+def write(data: RunData, path: Path) -> Path:
     from recollect.report.page import render, write_page
-    from recollect.report.run import run_report
+    from recollect.report.run.run_page import page_of_run
 
-    write_page(render(run_report(told)), path)
+    write_page(render(page_of_run(data)), path)
     return path
 
 
@@ -89,23 +89,23 @@ def drawn(name: str, values: dict[str, list[Any]], *, count: int, seed: int) -> 
     return Run(name, trials=trials)
 
 
-def weighed(names: tuple[str, ...], count: int) -> tuple[Note, ...]:
+def weighed(names: tuple[str, ...], count: int) -> tuple[SuggestionNote, ...]:
     rng = np.random.default_rng(1)
-    notes = [Note("point 1 of the portfolio learned from past runs")]
+    notes = [SuggestionNote("point 1 of the portfolio learned from past runs")]
     for weights in rng.dirichlet(np.full(len(names) + 1, 0.3), size=count - 1).tolist():
         past = {name: weight for name, weight in zip(names, weights, strict=False) if weight >= 0.005}
-        notes.append(Note("highest acquisition value", weights[-1], past, frozenset(set(names) - set(past))))
+        notes.append(SuggestionNote("highest acquisition value", weights[-1], past, frozenset(set(names) - set(past))))
     return tuple(notes)
 
 
-def made_up(own: str, names: tuple[str, ...], values: dict[str, list[Any]], *, count: int) -> Story:
+def made_up(own: str, names: tuple[str, ...], values: dict[str, list[Any]], *, count: int) -> RunData:
     """A run with past runs of these names; they are copies of two, which saves fits."""
     space = compile_space({key: (0.0, 1.0) if isinstance(each[0], float) else each for key, each in values.items()})
     two = [drawn("", values, count=12, seed=seed) for seed in (1, 2)]
     past = tuple(Run(name, trials=two[number % 2].trials) for number, name in enumerate(names))
     run = replace_space(drawn(own, values, count=count, seed=3), space)
     settings = {"method": "rgpe-taf", "trials": count, "seed": 0, "versions": {SCRIPT: QUOTES}}
-    return Story(run, own, space, past, weighed(names, count), settings, source=own)
+    return RunData(run, own, space, past, weighed(names, count), settings, storage=own)
 
 
 def replace_space(run: Run, space: Any) -> Run:
@@ -121,7 +121,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def file(folder: Path) -> Path:
     """The report of a run that was really tuned, after three others."""
     from recollect.report.page import render, write_page
-    from recollect.report.run import report_run
+    from recollect.report.run.run_page import run_page
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FailedTrialWarning)
@@ -131,7 +131,7 @@ def file(folder: Path) -> Path:
                 seed=number, progress=False,
             )  # fmt: skip
         minimize(error, learner(), trials=24, memory=folder / "m.db", problem="svm", task="covertype", progress=False)
-    write_page(render(report_run(Memory(folder / "m.db"), "svm", "covertype")), folder / "run.html")
+    write_page(render(run_page(Memory(folder / "m.db"), "svm", "covertype")), folder / "run.html")
     return folder / "run.html"
 
 
@@ -163,8 +163,8 @@ def long(open_file: Callable[[Path], Opened], long_file: Path) -> Opened:
 
 
 def test_the_page_opens_without_a_message_and_without_asking_anybody(opened: Opened, file: Path) -> None:
-    assert opened.said == []
-    assert opened.asked == [file.as_uri()]
+    assert opened.messages == []
+    assert opened.requests == [file.as_uri()]
 
 
 def test_all_figures_have_data_that_are_drawn_and_a_text_alternative(opened: Opened) -> None:
@@ -263,8 +263,8 @@ def test_all_can_be_read_on_any_screen(which: str, request: pytest.FixtureReques
 
 def test_hostile_names_are_only_names(hostile: Opened) -> None:
     page = hostile.page
-    assert hostile.said == []
-    assert len(hostile.asked) == 1
+    assert hostile.messages == []
+    assert len(hostile.requests) == 1
     assert loads_nothing(page)
     assert page.locator("h1").text_content() == f"Tuning report: {SCRIPT + QUOTES}"
 
@@ -278,12 +278,12 @@ def test_hostile_names_are_shown_as_they_are_written(hostile: Opened) -> None:
     part = figure(page, SLICES)
     assert hover(page, part.locator(".plot"), 0, 0).split("trial ")[1].lstrip("0123456789").startswith(QUOTES)
     assert any(key.startswith("<script>") for key in figure(page, WEIGHTS).locator(".keys button").all_text_contents())
-    assert hostile.said == []
+    assert hostile.messages == []
 
 
 def test_a_thousand_trials_and_a_hundred_past_runs_make_a_small_page(long: Opened, long_file: Path) -> None:
     assert long_file.stat().st_size < MOST_BYTES
-    assert long.said == []
+    assert long.messages == []
     assert text_is_seen_first(long.page)
 
 

@@ -1,6 +1,6 @@
 """What every method of the catalog promises, whatever the past runs and the objective are like.
 
-The fits are made with fewer restarts and the searches with fewer points than by default: the promises hold all the
+The fits are variant with fewer restarts and the searches with fewer points than by default: the promises hold all the
 same, and the tests stay quick.
 """
 
@@ -17,8 +17,8 @@ import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 
 from recollect import FAILED, ExhaustedError, InputError, Method, Optimizer, Run, method, methods
-from recollect.acquisition.local import LocalSearch
-from recollect.neural.ablr import AdaptiveRegression
+from recollect.acquisition.maximize import LocalSearch
+from recollect.neural.ablr import ABLR
 from recollect.neural.copula_prior import CopulaPrior, Training
 from recollect.optimizer.method import TargetModel
 from recollect.transfer.sources import SourceFit
@@ -37,10 +37,10 @@ RNG = np.random.default_rng(3)
 def quick(name: str) -> Method:
     few = TargetModel(restarts=1, warm_restarts=0)
     search = LocalSearch(screen=100, starts=4, rounds=4)
-    made = replace(method(name), target=few, sources=SourceFit(restarts=1), search=search)
+    variant = replace(method(name), target=few, sources=SourceFit(restarts=1), search=search)
     if name.startswith("ablr"):
-        return replace(made, joint=AdaptiveRegression(hidden=(4,), cold_evaluations=20, warm_evaluations=5))
-    return replace(made, joint=CopulaPrior(Training(hidden=(4,), steps=30))) if name == "gcp-prior" else made
+        return replace(variant, joint=ABLR(hidden=(4,), cold_evaluations=20, warm_evaluations=5))
+    return replace(variant, joint=CopulaPrior(Training(hidden=(4,), steps=30))) if name == "gcp-prior" else variant
 
 
 def bowl(config: Config, shift: float = 0.0) -> float:
@@ -101,27 +101,27 @@ def test_candidates_are_used_up_without_repetition_even_when_some_fail(name: str
 
 @EVERY
 @pytest.mark.parametrize("count", [0, 1, 50])
-def test_any_number_of_past_runs_will_do(name: str, count: int) -> None:
+def test_any_number_of_past_runs_is_accepted(name: str, count: int) -> None:
     optimizer = Optimizer(FLAT, FIFTY[:count], quick(name), horizon=15, candidates=GRID)
-    trials = 13 if count == 0 else 7
+    trials = {0: 13, 1: 7, 50: 4}[count]
     assert distinct(drive(optimizer, bowl, trials)) == trials
-    told = optimizer.explain()
-    assert len(told.past) == count
-    assert told.notes == ()
+    explanation = optimizer.explain()
+    assert len(explanation.past) == count
+    assert explanation.notes == ()
 
 
 @EVERY
 @pytest.mark.parametrize("value", [lambda _: 0.25, lambda c: round(2 * c["a"]), lambda c: 1e6 + 1e-6 * bowl(c)])
-def test_odd_past_runs_and_odd_objectives_are_taken_in(name: str, value: Callable[[Config], Any]) -> None:
+def test_odd_past_runs_and_odd_objectives_are_accepted(name: str, value: Callable[[Config], Any]) -> None:
     optimizer = Optimizer(FLAT, ODD, quick(name), horizon=15, candidates=GRID)
     assert distinct(drive(optimizer, value, 8)) == 8
-    told = optimizer.explain()
-    assert told.notes == ()
-    assert [entry.observations for entry in told.past[:4]] == [2, 3, 30, 30]
+    explanation = optimizer.explain()
+    assert explanation.notes == ()
+    assert [entry.observations for entry in explanation.past[:4]] == [2, 3, 30, 30]
 
 
 @EVERY
-def test_a_run_that_begins_with_failures_goes_on(name: str) -> None:
+def test_a_run_that_starts_with_failures_continues(name: str) -> None:
     optimizer = Optimizer(FLAT, FIVE[:2], quick(name), horizon=20, candidates=GRID)
     calls = itertools.count()
     asked = drive(optimizer, lambda c: FAILED if next(calls) < 4 else bowl(c), 9)
@@ -146,7 +146,7 @@ def conditional_value(config: Config) -> float:
 
 
 @EVERY
-def test_conditional_spaces_are_tuned_for_fifty_trials_and_their_structure_is_kept(name: str) -> None:
+def test_conditional_spaces_keep_their_structure_up_to_the_horizon(name: str) -> None:
     space = conditional()
     space.seed(1)
     runs = []
@@ -157,15 +157,15 @@ def test_conditional_spaces_are_tuned_for_fifty_trials_and_their_structure_is_ke
         with pytest.raises(InputError, match="floats and integers without conditions; 'kernel' is categorical"):
             Optimizer(space, runs, quick(name))
         return
-    optimizer = Optimizer(space, runs, quick(name), horizon=50)
-    asked = drive(optimizer, conditional_value, 50)
-    assert distinct(asked) == 50
-    assert all(("gamma" in c) == (c["kernel"] == "rbf") and ("degree" in c) == (c["kernel"] == "poly") for c in asked)
+    optimizer = Optimizer(space, runs, quick(name), horizon=20)
+    configs = drive(optimizer, conditional_value, 20)
+    assert distinct(configs) == 20
+    assert all(("gamma" in c) == (c["kernel"] == "rbf") and ("degree" in c) == (c["kernel"] == "poly") for c in configs)
 
 
 @EVERY
 @pytest.mark.parametrize("candidates", [GRID, None])
-def test_four_asked_at_once_are_four_and_none_was_tried_before(name: str, candidates: Any) -> None:
+def test_four_suggestions_at_once_are_different_and_new(name: str, candidates: Any) -> None:
     optimizer = Optimizer(FLAT, FIVE[:3], quick(name), horizon=20, candidates=candidates)
     first = optimizer.ask(4)
     assert distinct(first) == 4

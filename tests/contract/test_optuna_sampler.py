@@ -15,7 +15,7 @@ from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler
 from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
 
-from recollect.integrations.optuna_sampler import TransferSampler
+from recollect.optuna import TransferSampler
 
 
 def past_study(shift: float) -> optuna.Study:

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils.estimator_checks import check_supervised_y_2d, parametrize_with_checks
 
-from recollect.integrations.sklearn_search import TransferSearchCV
+from recollect.sklearn import TransferSearchCV
 
 QUIET = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::FutureWarning", "ignore::RuntimeWarning")
 NO_WARNING = "a search hands a y of two dimensions on to Ridge, which takes it without the warning that is looked for"

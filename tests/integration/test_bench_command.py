@@ -40,8 +40,8 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
         monkeypatch.setattr("sys.argv", ["recollect", "bench", *arguments])
         with pytest.raises(SystemExit) as ended:
             main()
-        told = capsys.readouterr()
-        return Done(int(ended.value.code or 0), told.out, told.err)
+        output = capsys.readouterr()
+        return Done(int(ended.value.code or 0), output.out, output.err)
 
     return command
 
@@ -57,7 +57,7 @@ def test_the_list_has_a_line_for_every_benchmark(run: Run) -> None:
     assert "offline" in lines["hartmann-6"]
 
 
-def test_the_list_is_json_when_asked(run: Run, tmp_path: Path) -> None:
+def test_the_list_can_be_printed_as_json(run: Run, tmp_path: Path) -> None:
     (tmp_path / "xgboost").mkdir()
     rows = {row["name"]: row for row in json.loads(run("list", "--json").stdout)}
     assert tuple(rows) == recollect.bench.names()
@@ -85,29 +85,29 @@ def test_offline_is_one_sentence_and_code_2(run: Run, name: str, tmp_path: Path)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_needs_no_data_says_so(run: Run) -> None:
+def test_fetching_a_benchmark_without_data_reports_that_it_needs_none(run: Run) -> None:
     done = run("fetch", "branin")
     assert done.returncode == 0
     assert done.stdout == "branin needs no data: it comes with recollect\n"
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (["fetch", "svmgrid"], "did you mean 'svm-grid'"),
         (["fetch", "svm-grid", "--from", "nowhere"], "nowhere: there is no such file or folder"),
-        (["fetch", "svm-grid", "--from", __file__], "expected a folder or a whole tar archive"),
+        (["fetch", "svm-grid", "--from", __file__], "expected a folder or a complete tar archive"),
         (["show", "svm-grid"], "recollect bench fetch svm-grid"),
         (["show"], "expected the name of a benchmark, or --table PATH"),
         (["show", "branin", "--table", "t.csv"], "expected the name of a benchmark, or --table PATH"),
         (["show", "--table", "nowhere.csv"], "nowhere.csv: there is no such file"),
     ],
 )
-def test_what_cannot_be_done_is_one_sentence_and_code_2(run: Run, arguments: list[str], told: str) -> None:
+def test_errors_are_one_sentence_and_exit_code_2(run: Run, arguments: list[str], message: str) -> None:
     done = run(*arguments)
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
-    assert told in done.stderr
+    assert message in done.stderr
 
 
 def test_a_table_is_shown_as_it_was_understood(run: Run, tmp_path: Path) -> None:

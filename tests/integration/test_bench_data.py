@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import recollect
-from recollect.bench.registry import entry_of, shape_of
+from recollect.bench.registry import find_entry, size_of
 
 FOLDER = Path(os.environ.get("RECOLLECT_DATA") or "no folder named")
 GRIDS = {"adaboost-grid": ("adaboost", 108), "svm-grid": ("svm", 288)}
@@ -30,16 +30,16 @@ def _no_fetched_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("name", GRIDS)
-def test_the_authors_files_equal_the_tidy_table(name: str) -> None:
+def test_the_authors_files_equal_the_csv_benchmark(name: str) -> None:
     learner, points = GRIDS[name]
-    original, tidy = needed(f"schilling_{learner}_original.tar.gz"), needed(f"{learner}_grid.csv.gz")
+    original, csv_file = needed(f"schilling_{learner}_original.tar.gz"), needed(f"{learner}_grid.csv.gz")
     benchmark = recollect.bench.load(name, original)
     assert len(benchmark.tasks) == 50
     assert benchmark.candidates is not None
     assert len(benchmark.candidates) == points
-    assert shape_of(benchmark) == entry_of(name).shape
+    assert size_of(benchmark) == find_entry(name).size
     names = list(benchmark.candidates[0])
-    with gzip.open(tidy, "rt", newline="") as file:
+    with gzip.open(csv_file, "rt", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 50 * points
     for row in rows:
@@ -73,7 +73,7 @@ def test_a_grid_is_found_in_the_named_folder(name: str) -> None:
         ("svm_openml100", 100, 250, {"C", "gamma", "tol"}, set()),
     ],
 )
-def test_a_tidy_table_is_read_as_its_authors_drew_it(
+def test_a_csv_benchmark_is_read_as_its_authors_drew_it(
     file: str, tasks: int, points: int, logs: set[str], conditional: set[str]
 ) -> None:
     benchmark = recollect.bench.from_table(needed(f"{file}.csv.gz"))

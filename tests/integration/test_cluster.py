@@ -16,15 +16,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from recollect.bench.conduct import conduct
-from recollect.bench.engines import Cluster, Local
-from recollect.bench.plan import PastSource, Plan, Spec
-from recollect.bench.results import Finished, Key, read_runs
+from recollect.bench.experiment.executors import DaskExecutor, LocalExecutor
+from recollect.bench.experiment.experiment_run import CompletedRun, RunKey
+from recollect.bench.experiment.plan import BenchmarkSpec, Plan, SourceSettings
+from recollect.bench.experiment.results import read_results
+from recollect.bench.experiment.runner import run_experiment
 from recollect.errors import InputError, RecollectWarning, StorageError
 
 Client = pytest.importorskip("distributed", reason="part of the extra dask").Client
 
-PLAN = Plan(("random", "gp", "smfo"), (Spec("forrester", tasks=4),), PastSource("gp", 8, 2), repetitions=2, horizon=8)
+PLAN = Plan(
+    ("random", "gp", "smfo"),
+    (BenchmarkSpec("forrester", tasks=4),),
+    SourceSettings("gp", 8, 2),
+    repetitions=2,
+    horizon=8,
+)
 LIMIT = 60.0
 
 
@@ -72,32 +79,32 @@ class LocalCluster:
 @pytest.fixture
 def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[LocalCluster]:
     (tmp_path / "cluster").mkdir()
-    made = LocalCluster(tmp_path / "cluster", getattr(request, "param", 2))
-    yield made
-    made.close()
+    local = LocalCluster(tmp_path / "cluster", getattr(request, "param", 2))
+    yield local
+    local.close()
 
 
-def made(folder: Path) -> dict[Key, Finished]:
-    return {run.key: run for run in read_runs(folder / "runs.csv")}
+def results_in(folder: Path) -> dict[RunKey, CompletedRun]:
+    return {run.key: run for run in read_results(folder / "runs.csv")}
 
 
 def test_a_worker_killed_in_the_middle_loses_nothing_and_counts_nothing_twice(
     tmp_path: Path, cluster: LocalCluster
 ) -> None:
-    told: Counter[str] = Counter()
+    reports: Counter[str] = Counter()
 
     def progress(what: str, _done: int, _total: int) -> None:
-        told[what] += 1
-        if what == "forrester" and told[what] == 5:
+        reports[what] += 1
+        if what == "forrester" and reports[what] == 5:
             os.killpg(cluster.workers[0].pid, signal.SIGKILL)
 
-    outcome = conduct(PLAN, tmp_path / "far", engine=Cluster(cluster.address), progress=progress)
+    outcome = run_experiment(PLAN, tmp_path / "far", executor=DaskExecutor(cluster.address), progress=progress)
     assert cluster.workers[0].wait() == -signal.SIGKILL
-    assert outcome.crashed == ()
+    assert outcome.failed == ()
     assert outcome.runs == outcome.new == 24
-    assert told == {"forrester, past": 9, "forrester": 17}  # once before the first run
-    conduct(PLAN, tmp_path / "here", engine=Local())
-    far, here = made(tmp_path / "far"), made(tmp_path / "here")
+    assert reports == {"forrester, past": 9, "forrester": 17}  # once before the first run
+    run_experiment(PLAN, tmp_path / "here", executor=LocalExecutor())
+    far, here = results_in(tmp_path / "far"), results_in(tmp_path / "here")
     assert far.keys() == here.keys()
     for key, run in here.items():
         np.testing.assert_array_equal(far[key].values, run.values)
@@ -108,28 +115,28 @@ def test_a_scheduler_that_dies_ends_the_work_with_one_sentence(tmp_path: Path, c
         if what == "forrester" and done == 3:
             os.killpg(cluster.scheduler.pid, signal.SIGKILL)
 
-    with pytest.raises(StorageError, match=r"the Dask scheduler at .* is gone; what was made is kept"):
-        conduct(PLAN, tmp_path, engine=Cluster(cluster.address), progress=progress)
-    before = len(made(tmp_path))
+    with pytest.raises(StorageError, match=r"the Dask scheduler at .* is gone"):
+        run_experiment(PLAN, tmp_path, executor=DaskExecutor(cluster.address), progress=progress)
+    before = len(results_in(tmp_path))
     assert 8 + 3 <= before < 24
-    outcome = conduct(PLAN, tmp_path, engine=Local())
+    outcome = run_experiment(PLAN, tmp_path, executor=LocalExecutor())
     assert (outcome.runs, outcome.new) == (24, 24 - before)
 
 
 @pytest.mark.parametrize("cluster", [0], indirect=True)
-def test_a_scheduler_without_workers_is_told_of(tmp_path: Path, cluster: LocalCluster) -> None:
+def test_a_scheduler_without_workers_gives_a_warning(tmp_path: Path, cluster: LocalCluster) -> None:
     threading.Timer(1.0, lambda: cluster.workers.append(cluster.worker())).start()
     with pytest.warns(RecollectWarning, match="has no workers; the runs wait until it has"):
-        outcome = conduct(replace(PLAN, methods=("random",)), tmp_path, engine=Cluster(cluster.address))
+        outcome = run_experiment(replace(PLAN, methods=("random",)), tmp_path, executor=DaskExecutor(cluster.address))
     assert outcome.runs == 8
 
 
 @pytest.mark.parametrize("address", ["localhost", "nonsense://localhost:8786", "tcp://:8786", "tcp://localhost:x", ""])
-def test_what_is_no_address_is_refused_at_once(tmp_path: Path, address: str) -> None:
+def test_an_invalid_address_is_refused_at_once(tmp_path: Path, address: str) -> None:
     with pytest.raises(InputError, match=r"expected the address of a Dask scheduler, as tcp://host:8786, got"):
-        conduct(PLAN, tmp_path, engine=Cluster(address))
+        run_experiment(PLAN, tmp_path, executor=DaskExecutor(address))
 
 
 def test_without_a_scheduler_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no Dask scheduler at 'tcp://127.0.0.1:9'"):
-        conduct(PLAN, tmp_path, engine=Cluster("tcp://127.0.0.1:9"))
+        run_experiment(PLAN, tmp_path, executor=DaskExecutor("tcp://127.0.0.1:9"))

@@ -42,9 +42,13 @@ def test_wrong_arguments_give_code_2_and_no_traceback(arguments: list[str]) -> N
     assert "Traceback" not in done.stderr
 
 
-def test_the_demonstration_tunes_and_compares_on_data_that_are_not_in_the_memory() -> None:
-    pytest.importorskip("sklearn", reason="the demonstration trains scikit-learn models")
-    done = run("demo", "--trials", "12")
+def test_the_demo_tunes_and_compares_on_data_that_are_not_in_the_memory() -> None:
+    pytest.importorskip("sklearn", reason="the demo trains scikit-learn models")
+    smaller = "from recollect.cli import demo; demo.REPETITIONS = 2; demo.REPLAY_TASKS = 3"
+    code = f"{smaller}; from recollect.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "demo", "--trials", "12"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
     said = " ".join(done.stdout.split())
@@ -56,14 +60,14 @@ def test_the_demonstration_tunes_and_compares_on_data_that_are_not_in_the_memory
         "random search (random)",
         "Past runs against plain Bayesian optimization:",
         "Past runs against random search:",
-        "Which past runs had most weight",
+        "Past runs with the largest weights",
         "Worst case",
         "Best configuration of repetition 1",
-        "now 35 of them, each in turn new, the others past",
+        "35 data sets, each in turn new",
         "Gradient boosting with 10 hyperparameters",
         "past runs better, worse than gp",
         "Where to go next",
     ):
         assert words in said
-    assert re.search(r"after so many trials\W+5\W+10\W+12\W", said)
+    assert re.search(r"after this many trials\W+5\W+10\W+12\W", said)
     assert max(map(len, done.stdout.splitlines())) <= 80

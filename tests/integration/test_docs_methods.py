@@ -12,7 +12,9 @@ import pytest
 
 import recollect
 from recollect.optimizer.catalog import _SUFFIXES
-from recollect.transfer.weighting import DivergenceWeighting, RankingWeighting, StackingWeighting, TwoStageWeighting
+from recollect.transfer.weighting.kl import DivergenceWeighting
+from recollect.transfer.weighting.ranking_weights import RankingWeighting, TwoStageWeighting
+from recollect.transfer.weighting.stacking import StackingWeighting
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "methods.md").read_text()
@@ -50,7 +52,7 @@ def test_the_overview_shows_design_weighting_and_scaling_of_the_catalog(name: st
     }
     assert weighting.partition(":")[0] == kinds[type(method.weighting)]
     assert (acquisition == "-") == (method.acquisition is None)
-    assert scaling == (method.scaling if method.models_past or method.alone == "copula" else "-")
+    assert scaling == (method.scaling if method.models_past or method.target_only_scaling == "copula" else "-")
 
 
 def test_the_overview_lists_the_catalog_in_its_order() -> None:

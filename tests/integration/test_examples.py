@@ -18,17 +18,18 @@ PROGRAMS = Path(sys.executable).parent
 NUMBER = r"-?\d+\.\d+"
 
 
-def run(folder: Path, *command: str | Path) -> str:
+def run(folder: Path, *command: str | Path, trials: int | None = None) -> str:
     path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {"PATH": path, "OPENBLAS_NUM_THREADS": "1", "PYTHONWARNINGS": "error"}
+    environment |= {} if trials is None else {"TRIALS": str(trials)}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout
 
 
-def example(name: str, folder: Path, *arguments: str) -> str:
-    return run(folder, sys.executable, EXAMPLES / name, *arguments)
+def example(name: str, folder: Path, *arguments: str, trials: int | None = None) -> str:
+    return run(folder, sys.executable, EXAMPLES / name, *arguments, trials=trials)
 
 
 def rows(text: str, names: list[str]) -> dict[str, list[float]]:
@@ -75,16 +76,16 @@ def test_gradient_boosting_over_data_sets(tmp_path: Path) -> None:
 
 
 def test_a_shell_command(tmp_path: Path) -> None:
-    text = run(tmp_path, "sh", EXAMPLES / "shell_command" / "run.sh")
-    (best,) = re.findall(r"^frequency 12: 8 trials, 0 failed.*\nbest value (\S+)", text, flags=re.MULTILINE)
-    command = re.findall(r"^the best command:\n  (.*)$", text, flags=re.MULTILINE)[-1]
+    text = run(tmp_path, "sh", EXAMPLES / "shell_command" / "run.sh", trials=4)
+    (best,) = re.findall(r"^frequency 12: 4 trials, 0 failed.*\nbest value (\S+)", text, flags=re.MULTILINE)
+    command = re.findall(r"^best command:\n  (.*)$", text, flags=re.MULTILINE)[-1]
     assert run(tmp_path, *command.split()).splitlines()[-1] == f"error: {float(best):.6f}"
-    assert len(re.findall(r"^ridge +frequency \d+ +8 +0 ", text, flags=re.MULTILINE)) == 3
+    assert len(re.findall(r"^ridge +frequency \d+ +4 +0 ", text, flags=re.MULTILINE)) == 3
 
 
 def test_an_optuna_database(tmp_path: Path) -> None:
-    text = example("optuna_database.py", tmp_path)
-    assert "past runs: monday (30 trials), tuesday (30 trials), wednesday (30 trials)" in text
+    text = example("optuna_database.py", tmp_path, trials=12)
+    assert "past runs: monday (12 trials), tuesday (12 trials), wednesday (12 trials)" in text
     first = {name: found for name, found, _ in re.findall(rf"^(.+?)\s+first ({NUMBER}), (best.*)$", text, flags=re.M)}
     assert first.keys() == {"recollect.minimize", "TransferSampler", "without past runs"}
     assert first["TransferSampler"] == first["recollect.minimize"]  # the same past, hence the same portfolio
@@ -97,11 +98,11 @@ def test_parallel_workers_on_postgresql(tmp_path: Path, postgres: str) -> None:
     name = f"n{uuid.uuid4().hex}"
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute(f"create database {name}")
-    text = example("parallel_postgresql.py", tmp_path, postgres.rsplit("/", 1)[0] + f"/{name}", "3")
+    text = example("parallel_postgresql.py", tmp_path, postgres.rsplit("/", 1)[0] + f"/{name}", "3", trials=9)
     counts = [int(count) for count in re.findall(r"^worker \d evaluated (\d+) trials$", text, flags=re.MULTILINE)]
     assert len(counts) == 3
-    assert sum(counts) == 24
-    assert "24 trials in all, best " in text
+    assert sum(counts) == 9
+    assert "9 trials in all, best " in text
 
 
 def test_ask_and_tell(tmp_path: Path) -> None:

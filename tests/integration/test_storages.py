@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,3 +47,25 @@ def test_runs_are_kept_learned_from_gone_on_with_and_removed(where: str, tmp_pat
         assert memory.run("two", "p").values == more.run.values
         memory.remove("two", "p")
         memory.remove(name, "p")
+
+
+KILLED_WRITER = """
+import os, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("pragma cache_size = 2")  # so that pages reach the file before the transaction ends
+connection.execute("begin immediate")
+connection.execute("update trials set number = number + 1000")
+connection.execute("create table unfinished (content text)")
+connection.executemany("insert into unfinished values (?)", [("x" * 1000,)] * 1000)
+os._exit(9)
+"""
+
+
+def test_a_file_whose_writer_was_killed_in_a_transaction_is_read_as_it_was_before(tmp_path: Path) -> None:
+    file = tmp_path / "m.db"
+    run = recollect.Run("one", [{"a": 0.1}, {"a": 0.2}], [1.0, 2.0])
+    with recollect.Memory(file) as memory:
+        memory.add(run, "p")
+    subprocess.run([sys.executable, "-c", KILLED_WRITER, str(file)], check=False)
+    assert file.with_name("m.db-journal").exists()
+    assert recollect.Memory(file).run("one", "p").values == run.values

@@ -1,13 +1,14 @@
-"""Progress bars of the commands: what is on standard error in the end."""
+"""Progress bars: what is on standard error in the end."""
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
 import pytest
 
-from recollect.cli import progress
-from recollect.cli.progress import Shown, bars
+from recollect import progress
+from recollect.progress import Column, progress_bars
 
 
 @pytest.fixture(autouse=True)
@@ -22,17 +23,17 @@ def shown(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return [line.rstrip() for line in err.splitlines() if line.strip()]
 
 
-def test_nothing_is_shown_before_something_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    with bars("count", "elapsed"):
+def test_nothing_is_shown_before_the_first_update(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bars("count", "elapsed"):
         pass
     assert capsys.readouterr() == ("", "")
 
 
-def test_everything_told_of_has_a_bar_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    with bars("count") as tell:
-        tell("first", 1, 4)
-        tell("second", 2, 3)
-        tell("first", 4, 4)
+def test_every_name_has_its_own_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bars("count") as update:
+        update("first", 1, 4)
+        update("second", 2, 3)
+        update("first", 4, 4)
     first, second = shown(capsys)
     assert first.startswith("first ")
     assert first.endswith(" 4/4")
@@ -40,37 +41,37 @@ def test_everything_told_of_has_a_bar_of_its_own(capsys: pytest.CaptureFixture[s
     assert second.endswith(" 2/3")
 
 
-def test_a_single_bar_takes_the_name_of_what_was_told_last(capsys: pytest.CaptureFixture[str]) -> None:
-    with bars("count", one=True) as tell:
-        tell("measuring", 0, 7)
-        tell("fit gp 5", 1, 7)
-        tell("fit gp 10", 2, 7)
+def test_a_single_bar_takes_the_name_of_the_latest_update(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bars("count", single=True) as update:
+        update("measuring", 0, 7)
+        update("fit gp 5", 1, 7)
+        update("fit gp 10", 2, 7)
     (line,) = shown(capsys)
     assert line.startswith("fit gp 10 ")
     assert line.endswith(" 2/7")
 
 
 def test_a_total_that_becomes_known_later_is_taken_over(capsys: pytest.CaptureFixture[str]) -> None:
-    with bars("count") as tell:
-        tell("own-svm", 0, None)
-        tell("own-svm", 3, 12)
+    with progress_bars("count") as update:
+        update("own-svm", 0, None)
+        update("own-svm", 3, 12)
     (line,) = shown(capsys)
     assert line.endswith(" 3/12")
 
 
 @pytest.mark.parametrize(
     ("column", "expected"),
-    [("bytes", "1.5/3.0 MB"), ("count", "1500000/3000000"), ("rate", " a minute"), ("elapsed", "0:00:0")],
+    [("bytes", "1.5/3.0 MB"), ("count", "1500000/3000000"), ("rate", " per minute"), ("elapsed", "0:00:0")],
 )
 def test_the_columns_asked_for_are_shown_and_no_other(
-    capsys: pytest.CaptureFixture[str], column: Shown, expected: str
+    capsys: pytest.CaptureFixture[str], column: Column, expected: str
 ) -> None:
-    with bars(column) as tell:
-        tell("data.csv", 1_500_000, 3_000_000)
+    with progress_bars(column) as update:
+        update("data.csv", 1_500_000, 3_000_000)
     (line,) = shown(capsys)
     assert expected in line
-    assert [other for other in ("MB", "/3000000", " a minute", "0:00:0") if other in line] == [
-        {"bytes": "MB", "count": "/3000000", "rate": " a minute", "elapsed": "0:00:0"}[column]
+    assert [other for other in ("MB", "/3000000", " per minute", "0:00:0") if other in line] == [
+        {"bytes": "MB", "count": "/3000000", "rate": " per minute", "elapsed": "0:00:0"}[column]
     ]
 
 
@@ -79,11 +80,11 @@ def test_where_there_is_no_terminal_a_line_is_written_now_and_then(
 ) -> None:
     seconds = [0.0]
     monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
-    with bars("count") as tell:
+    with progress_bars("count") as update:
         for done in range(0, 151, 10):
             seconds[0] = float(done)
-            tell("first", done, 200)
-            tell("second", 0, 1)
+            update("first", done, 200)
+            update("second", 0, 1)
     assert [line.split()[0] + " " + line.split()[-1] for line in shown(capsys)] == [
         "first 60/200",
         "first 120/200",
@@ -92,13 +93,40 @@ def test_where_there_is_no_terminal_a_line_is_written_now_and_then(
     ]
 
 
-def test_an_error_ends_the_bars_and_goes_on(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_ends_the_bars_and_is_raised(capsys: pytest.CaptureFixture[str]) -> None:
     def stopped() -> None:
-        with bars("count") as tell:
-            tell("first", 1, 2)
+        with progress_bars("count") as update:
+            update("first", 1, 2)
             raise ValueError("on the way")
 
     with pytest.raises(ValueError, match="on the way"):
         stopped()
     (line,) = shown(capsys)
     assert line.endswith(" 1/2")
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_an_interactive_bar_is_shown_only_at_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    monkeypatch.setattr(progress, "_is_interactive", lambda: terminal)
+    with progress_bars("note", interactive=True) as update:
+        update("task", 1, 2, note="best [0.5]")
+    lines = shown(capsys)
+    assert [line.endswith("best [0.5]") for line in lines] == [True] * terminal
+
+
+def test_a_notebook_without_ipywidgets_gets_lines_and_no_warning(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    with progress_bars("note") as update:
+        update("task", 1, 2, note="best 0.5")
+    assert [line.endswith("best 0.5") for line in shown(capsys)] == [True]
+
+
+def test_where_nobody_watches_rich_is_not_even_imported() -> None:
+    display = progress._Display((), single=True, interactive=True, transient=True)
+    display.update("task", 1, 2)
+    assert display.progress is None

@@ -1,1 +1,1 @@
-"""How good is a candidate, and which candidate is best."""
+"""Acquisition functions, which score candidates, and the searches that maximize them."""

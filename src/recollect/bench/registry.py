@@ -1,8 +1,8 @@
 """All benchmarks by name: the paper's six, the embedded suite, and families of formulas.
 
-Formulas and the suite come with the package. The data of the paper's six belong to their authors: they are looked for
-where ``path`` says, else in the user's data folder (`recollect.bench.fetch`), else in the folder named by the
-environment variable ``RECOLLECT_DATA``, which is only read. A suffix names a variant of the same data.
+Formulas and the suite come with the package. The data of the paper's six belong to their authors. They are taken from
+``path`` if given, else from the user's data folder (`recollect.bench.data.download`), else from the folder named by the
+environment variable ``RECOLLECT_DATA``, which is only read. A suffix (``+paper``) names a variant of the same data.
 """
 
 from __future__ import annotations
@@ -10,270 +10,210 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, NamedTuple
 
-from recollect.bench.fetch import Part, Progress, data_folder, fetch_parts, take_copy
-from recollect.bench.problem import Benchmark, hint
+from recollect.bench.benchmark import Benchmark, did_you_mean
+from recollect.bench.data import download
+from recollect.bench.data.download import DownloadProgress, PublishedFile, find_file
+from recollect.bench.data.lcbench import load_lcbench, read_lcbench
+from recollect.bench.data.openml_bot import load_bot, read_bot
+from recollect.bench.data.schilling import COMMIT, REPOSITORY, expected_grid, load_grid
+from recollect.bench.problems.forest_benchmark import ForestBuild
+from recollect.bench.problems.suite.suite_benchmarks import SUITE, load_suite, suite_space
+from recollect.bench.problems.synthetic import FAMILIES
 from recollect.errors import InputError
-
-if TYPE_CHECKING:
-    from recollect.bench.forest_task import Build
 
 FIGSHARE = "https://ndownloader.figshare.com/files"
 OPENML_BOT = "https://figshare.com/articles/5882230"
 LCBENCH = "https://figshare.com/articles/11662422"
-FORMULAS = ("alpine-1d", "quadratic-3d", "branin", "hartmann-3", "hartmann-6", "forrester")
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """How many tasks, how many hyperparameters, and how many of those are conditional."""
+class BenchmarkSize(NamedTuple):
+    """The number of tasks, of hyperparameters, and of conditional ones among these."""
 
     tasks: int
-    dimensions: int
+    hyperparameters: int
     conditional: int
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
-    """How forests are built where there are any: ``jobs`` processes (None: one a core; 0: later), other settings."""
-
-    jobs: int | None = None
-    build: Build | None = None
-
-
-USUAL = Making()
-
-
-@dataclass(frozen=True, slots=True)
 class Entry:
-    """A benchmark that can be loaded.
-
-    load: from the place of its data (None: it needs none). shape: None where loading is so quick that it is read off.
-    parts: what is published, for those that need data. local: names that its data may have in ``RECOLLECT_DATA``.
-    check: raises if a file or folder is not its data.
-    """
+    """A benchmark that can be loaded."""
 
     name: str
-    title: str
-    source: str
-    load: Callable[[Path | None, Making], Benchmark]
-    shape: Shape | None = None
-    parts: tuple[Part, ...] = ()
-    local: tuple[str, ...] = ()
-    check: Callable[[Path], object] = lambda path: path
+    title: str  # a few words that describe it
+    source: str  # where its data are published
+    load: Callable[[Path, int | None, ForestBuild], Benchmark]  # from the path of its data; jobs and build: of forests
+    size: BenchmarkSize | None = None  # None if loading it is quick enough to count
+    files: tuple[PublishedFile, ...] = ()  # what is published, if it needs data
+    local_names: tuple[str, ...] = ()  # names that its data may have in ``RECOLLECT_DATA``
+    check: Callable[[Path], object] = lambda path: path  # raises InputError if a file or folder does not hold its data
 
-    def home(self) -> Path:
-        """Return the folder of its data when they have been fetched."""
-        return data_folder() / self.name.partition("+")[0]
+    def folder(self) -> Path:
+        """Return the folder of its data once they have been fetched."""
+        return download.data_folder() / self.name.partition("+")[0]
 
-    def place(self) -> Path | None:
+    def find_data(self) -> Path | None:
         """Return where its data are on this computer; None if they are not, or if it needs none."""
-        if not self.parts:
+        if not self.files:
             return None
-        own = self.home()
-        given = Path(os.environ["RECOLLECT_DATA"]).expanduser() if os.environ.get("RECOLLECT_DATA") else None
-        others = [] if given is None else [given / name for name in (own.name, *self.local)]
-        return next((place for place in (own, *others) if place.exists()), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """What `recollect bench list` shows; shape is None and reason says why where a benchmark cannot be loaded."""
-
-    name: str
-    title: str
-    source: str
-    shape: Shape | None
-    offline: bool
-    reason: str
+        paths = [self.folder()]
+        if folder := os.environ.get("RECOLLECT_DATA"):
+            paths += [Path(folder).expanduser() / name for name in (paths[0].name, *self.local_names)]
+        return next((path for path in paths if path.exists()), None)
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all benchmarks."""
+    """Return the names of all benchmarks.
+
+    Example:
+        >>> "branin" in recollect.bench.names()
+        True
+    """
     return tuple(entry.name for entry in entries())
 
 
 def load(
-    name: str, path: str | os.PathLike[str] | None = None, *, jobs: int | None = None, build: Build | None = None
+    name: str, path: str | os.PathLike[str] | None = None, *, jobs: int | None = None, build: ForestBuild | None = None
 ) -> Benchmark:
-    """Return the benchmark of this name.
+    """Load a benchmark.
 
-    path: a local copy of its data, in the form in which they are published. jobs, build: how forests are built where a
-    benchmark has them and they are not stored yet; one process a core unless ``jobs`` says otherwise, and with 0 each
-    when its task is first asked for.
+    Example:
+        >>> benchmark = recollect.bench.load("own-xgboost")
+        >>> len(benchmark.tasks)
+        35
+
+    Args:
+        name: One of `names`.
+        path: A local copy of its data, in the form in which they are published. By default the data that
+            ``recollect bench fetch`` has downloaded, or the folder named by ``RECOLLECT_DATA``.
+        jobs: Number of processes that build random forests, if the benchmark has them and they are not stored yet;
+            None: one per core; 0: each is built when its task is first used.
+        build: How forests are built; None: as in the paper.
+
+    Returns:
+        The benchmark.
+
+    Raises:
+        InputError: There is no such benchmark, its data are not on this computer, or they are not the published ones.
     """
-    entry = entry_of(name)
-    if not entry.parts:
-        if path is not None:
-            raise InputError(f"benchmark {name!r} needs no data, so it takes no path, got {os.fspath(path)!r}")
-        return entry.load(None, USUAL)
-    return entry.load(place_of(name) if path is None else Path(path), Making(jobs, build))
+    entry = find_entry(name)
+    if not entry.files and path is not None:
+        raise InputError(f"benchmark {name!r} needs no data, so it takes no path, got {os.fspath(path)!r}")
+    data = data_path(name) if path is None else Path(path)
+    return entry.load(data or Path(), jobs, build or ForestBuild())
 
 
-def place_of(name: str) -> Path | None:
-    """Return where the data of a benchmark are, None if it needs none; InputError if it does and they are not here."""
-    entry = entry_of(name)
-    place = entry.place() if entry.parts else None
-    if entry.parts and place is None:
+def data_path(name: str) -> Path | None:
+    """Return where the data of a benchmark are, None if it needs none; InputError if they are missing."""
+    entry = find_entry(name)
+    path = entry.find_data()
+    if entry.files and path is None:
         raise InputError(
             f"the data of benchmark {name!r} are not on this computer; `recollect bench fetch {name}` gets them from "
-            f"{entry.source}, or from a copy of yours (--from), and RECOLLECT_DATA may name a folder that has them"
+            f"{entry.source}, or from a copy of yours (--from); RECOLLECT_DATA may name a folder that has them"
         )
-    return place
+    return path
 
 
-def fetch(name: str, *, source: Path | None = None, progress: Progress | None = None) -> Path | None:
+def fetch(name: str, *, source: Path | None = None, progress: DownloadProgress | None = None) -> Path | None:
     """Bring the data of a benchmark into the user's data folder, from a local copy if ``source`` names one.
 
-    Returns the folder; None for a benchmark that needs no data. What is there already is not fetched again.
+    Returns the folder; None for a benchmark that needs no data. Data that are there already are not fetched again.
     """
-    entry = entry_of(name)
-    if not entry.parts:
+    entry = find_entry(name)
+    if not entry.files:
         return None
+    folder = entry.folder()
     if source is not None:
-        return take_copy(entry.home(), source, check=entry.check)
-    own = entry.home()
-    return own if own.exists() else fetch_parts(own, entry.parts, check=entry.check, progress=progress)
+        return download.import_copy(folder, source, check=entry.check)
+    if folder.exists():
+        return folder
+    return download.download_files(folder, entry.files, check=entry.check, progress=progress)
 
 
-def entry_of(name: str) -> Entry:
-    """Return the entry of this name; InputError with close matches if there is none."""
-    for entry in entries():
-        if entry.name == name:
-            return entry
-    raise InputError(f"there is no benchmark {name!r}{hint(name, names())}")
+def find_entry(name: str) -> Entry:
+    """Return the entry with this name; InputError with close matches if there is none."""
+    if matches := [entry for entry in entries() if entry.name == name]:
+        return matches[0]
+    raise InputError(f"there is no benchmark {name!r}{did_you_mean(name, names())}")
 
 
-def listed(entry: Entry) -> Listed:
-    """Describe a benchmark, loading it only where that is quick."""
-    shape, reason = entry.shape, ""
-    if shape is None:
+def summarize(entry: Entry) -> dict[str, Any]:
+    """Return what `recollect bench list` shows; if a benchmark cannot be loaded, sizes are None and note says why."""
+    size, note = entry.size, ""
+    if size is None:  # loading it is quick
         try:
-            shape = shape_of(entry.load(None, USUAL))
+            size = size_of(entry.load(Path(), None, ForestBuild()))
         except (InputError, ImportError) as error:
-            reason = str(error)
-    offline = entry.place() is not None if entry.parts else not reason
-    return Listed(entry.name, entry.title, entry.source, shape, offline, reason)
+            note = str(error)
+    offline = entry.find_data() is not None if entry.files else not note
+    sizes = dict.fromkeys(BenchmarkSize._fields) if size is None else size._asdict()
+    return {"name": entry.name, "title": entry.title, **sizes, "source": entry.source, "offline": offline, "note": note}
 
 
-def shape_of(benchmark: Benchmark) -> Shape:
-    """Count what a benchmark has."""
+def size_of(benchmark: Benchmark) -> BenchmarkSize:
+    """Count the tasks and hyperparameters of a benchmark."""
     conditional = sum(condition is not None for condition in benchmark.space.conditions)
-    return Shape(len(benchmark.tasks), len(benchmark.space.names), conditional)
+    return BenchmarkSize(len(benchmark.tasks), len(benchmark.space.names), conditional)
 
 
+@cache
 def entries() -> tuple[Entry, ...]:
     """Return all benchmarks, the paper's six first."""
-    from recollect.bench.suite import SUITE
-
     return (
-        _grid("adaboost-grid", "AdaBoost, grid of 108", Shape(50, 2, 0)),
-        _grid("svm-grid", "SVM, grid of 288", Shape(50, 6, 0)),
-        _bot("glmnet", "elastic net, forests", Shape(38, 2, 0), number=10462300),
-        _bot("svm", "SVM, forests", Shape(38, 4, 2), number=10462312),
-        _bot("xgboost", "XGBoost, forests", Shape(38, 10, 4), number=10462315),
+        _grid("adaboost-grid", "AdaBoost, grid of 108", BenchmarkSize(50, 2, 0)),
+        _grid("svm-grid", "SVM, grid of 288", BenchmarkSize(50, 6, 0)),
+        _bot("glmnet", "elastic net, forests", BenchmarkSize(38, 2, 0), article=10462300),
+        _bot("svm", "SVM, forests", BenchmarkSize(38, 4, 2), article=10462312),
+        _bot("xgboost", "XGBoost, forests", BenchmarkSize(38, 10, 4), article=10462315),
         _lcbench("lcbench", "neural networks, table", paper_bounds=False),
         _lcbench("lcbench+paper", "weight decay up to 1e5", paper_bounds=True),
-        *(_own(name) for name in SUITE),
-        *(_formula(name) for name in FORMULAS),
+        *(_embedded(name, suite_space(name).title, load_suite) for name in SUITE),
+        *(_embedded(name, "a family of formulas", lambda family: FAMILIES[family]()) for name in FAMILIES),
     )
 
 
-def _grid(name: str, title: str, shape: Shape) -> Entry:
-    from recollect.bench.loaders import schilling
+def _grid(name: str, title: str, size: BenchmarkSize) -> Entry:
+    expected = expected_grid(name)
+    address = f"{REPOSITORY.replace('github.com', 'raw.githubusercontent.com')}/{COMMIT}/data/{expected.folder}"
+    files = tuple(PublishedFile(f"{address}/{task}", task) for task in expected.checksums)
+    archive = f"schilling_{expected.folder}_original.tar.gz"
 
-    folder = name.removesuffix("-grid")
-    address = schilling.REPOSITORY.replace("github.com", "raw.githubusercontent.com")
-    tasks = schilling.grid(name).checksums
-    return Entry(
-        name,
-        title,
-        schilling.REPOSITORY,
-        lambda path, _: schilling.load_grid(name, _needed(path)),
-        shape,
-        tuple(Part(f"{address}/{schilling.COMMIT}/data/{folder}/{task}", task) for task in tasks),
-        (f"schilling_{folder}_original.tar.gz",),
-        lambda path: schilling.load_grid(name, path),
-    )
+    def load_entry(path: Path, *_: object) -> Benchmark:
+        return load_grid(name, path)
+
+    return Entry(name, title, REPOSITORY, load_entry, size, files, (archive,), load_entry)
 
 
-def _bot(name: str, title: str, shape: Shape, *, number: int) -> Entry:
+def _bot(name: str, title: str, size: BenchmarkSize, *, article: int) -> Entry:
     file = f"{name}.csv"
-
-    def load_forests(path: Path | None, making: Making) -> Benchmark:
-        from recollect.bench.forest_task import Build
-        from recollect.bench.loaders.openml_bot import load_bot
-
-        return load_bot(name, _inside(_needed(path), file), jobs=making.jobs, build=making.build or Build())
+    published = PublishedFile(f"{FIGSHARE}/{article}", file)
 
     def check(path: Path) -> object:
-        from recollect.bench.loaders.openml_bot import read_bot
+        return read_bot(name, find_file(path, file))
 
-        return read_bot(name, _inside(path, file))
+    def load_entry(path: Path, jobs: int | None, build: ForestBuild) -> Benchmark:
+        return load_bot(name, find_file(path, file), jobs=jobs, build=build)
 
-    part = Part(f"{FIGSHARE}/{number}", file)
-    return Entry(name, title, OPENML_BOT, load_forests, shape, (part,), (file, str(number)), check)
+    return Entry(name, title, OPENML_BOT, load_entry, size, (published,), (file, str(article)), check)
 
 
 def _lcbench(name: str, title: str, *, paper_bounds: bool) -> Entry:
     file = "data_2k_lw.zip"
-
-    def load_table(path: Path | None, _: Making) -> Benchmark:
-        from recollect.bench.loaders.lcbench import load_lcbench
-
-        return load_lcbench(_inside(_needed(path), file), paper_bounds=paper_bounds)
+    published = PublishedFile(f"{FIGSHARE}/21188598", file, checksum="md5:26c8493006358a15ce12041c0bfc12a2")
 
     def check(path: Path) -> object:
-        from recollect.bench.loaders.lcbench import read_lcbench
+        return read_lcbench(find_file(path, file))
 
-        return read_lcbench(_inside(path, file))
+    def load_entry(path: Path, *_: object) -> Benchmark:
+        return load_lcbench(find_file(path, file), paper_bounds=paper_bounds)
 
-    part = Part(f"{FIGSHARE}/21188598", file, checksum="md5:26c8493006358a15ce12041c0bfc12a2")
-    return Entry(name, title, LCBENCH, load_table, Shape(35, 7, 0), (part,), (file, "data_2k_lw.json"), check)
-
-
-def _own(name: str) -> Entry:
-    from recollect.bench.suite.spaces import suite_space
-
-    def load_own(_: Path | None, __: Making) -> Benchmark:
-        from recollect.bench.suite import load_suite
-
-        return load_suite(name)
-
-    return Entry(name, suite_space(name).title, "with recollect", load_own)
+    local_names = file, "data_2k_lw.json"
+    return Entry(name, title, LCBENCH, load_entry, BenchmarkSize(35, 7, 0), (published,), local_names, check)
 
 
-def _formula(name: str) -> Entry:
-    def load_formula(_: Path | None, __: Making) -> Benchmark:
-        from recollect.bench import synthetic
-
-        makers = (
-            synthetic.alpine_1d,
-            synthetic.quadratic_3d,
-            synthetic.branin,
-            synthetic.hartmann_3,
-            synthetic.hartmann_6,
-            synthetic.forrester,
-        )
-        return dict(zip(FORMULAS, makers, strict=True))[name]()
-
-    return Entry(name, "a family of formulas", "with recollect", load_formula)
-
-
-def _needed(path: Path | None) -> Path:
-    assert path is not None  # `load` has found the data
-    return path
-
-
-def _inside(path: Path, file: str) -> Path:
-    """Return the file of a folder that holds it, under its own name or as the only one."""
-    if not path.is_dir():
-        return path
-    if (path / file).exists():
-        return path / file
-    files = [entry for entry in path.iterdir() if entry.is_file() and not entry.name.startswith(".")]
-    if len(files) != 1:
-        raise InputError(f"{path}: expected the file {file} in this folder, got {len(files)} files")
-    return files[0]
+def _embedded(name: str, title: str, load_named: Callable[[str], Benchmark]) -> Entry:
+    return Entry(name, title, "with recollect", lambda _path, _jobs, _build: load_named(name))

@@ -1,6 +1,6 @@
-"""Entry point of the ``recollect`` command: every subcommand, its options and its help.
+"""Entry point of the ``recollect`` command with all subcommands, their options and help.
 
-Only what ``--help`` needs is imported here; each command loads the rest when it runs.
+Only what ``--help`` needs is imported here; each command imports the rest when it runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from recollect.errors import RecollectError
 
 app = typer.Typer(
     name="recollect",
-    help="Tune hyperparameters with Bayesian optimization that remembers.",
+    help="Hyperparameter tuning that learns from past runs.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -45,13 +45,14 @@ def _root(
 
 @app.command()
 def demo(
-    trials: Annotated[int, typer.Option(min=12, max=200, help="Trials of each method.")] = 30,
+    trials: Annotated[int, typer.Option(min=12, max=200, help="Trials per method.")] = 30,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random streams.")] = 0,
 ) -> None:
-    """Tune a classifier with past runs and without, and compare.
+    """Tune a classifier with and without past runs, and compare.
 
-    It is tuned on scikit-learn's diabetes data. The past runs are drawn at random from tables of errors on 35 other
-    data sets, which come with recollect. Then another one is tuned on each of these, the others being past.
+    The classifier is tuned on scikit-learn's diabetes data. Its past runs are drawn at random from tables of errors on
+    35 other datasets that come with recollect. Then another classifier is tuned on each of these datasets, with the
+    others as past runs.
     """
     from recollect.cli.demo import run_demo
 
@@ -60,7 +61,7 @@ def demo(
 
 @app.command()
 def methods() -> None:
-    """List the tuning methods with one line each."""
+    """List the tuning methods, one per line, with the section of the paper that defines them."""
     from recollect.optimizer.catalog import CATALOG
 
     width = max(len(entry.name) for entry in CATALOG)
@@ -69,7 +70,7 @@ def methods() -> None:
 
 
 def main() -> None:
-    """Run the command line; an expected error becomes one sentence and exit code 2."""
+    """Run the command line; print an expected error as one sentence and exit with code 2."""
     try:
         app()
     except RecollectError as error:

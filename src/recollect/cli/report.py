@@ -1,4 +1,4 @@
-"""``recollect report``: one run, or a whole memory, as one HTML page."""
+"""``recollect report``: one run or a whole memory as one HTML page."""
 
 from __future__ import annotations
 
@@ -7,40 +7,38 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.memory import complete_problem, complete_task, messages, opened
+from recollect.cli.memory import complete_problem, complete_task, messages
 
 EXAMPLES = """\b
 Examples:
   recollect report --memory tuning.db --problem svm --task covertype
   recollect report --memory tuning.db --problem svm --out svm.html
 """
-"""Shown below the options."""
 
 
 def report(
     memory: Annotated[str, typer.Option(help="File name or storage URL of the memory.")],
     problem: Annotated[
-        str | None, typer.Option(help="What is tuned again and again.", autocompletion=complete_problem)
+        str | None, typer.Option(help="Name of the problem; default: all problems.", autocompletion=complete_problem)
     ] = None,
     task: Annotated[
         str | None,
-        typer.Option(help="The run to show; without it, all runs are shown.", autocompletion=complete_task),
+        typer.Option(help="Name of the task; default: an overview of all tasks.", autocompletion=complete_task),
     ] = None,
-    out: Annotated[Path, typer.Option(help="File for the page; a page that is there is replaced.")] = Path(
-        "report.html"
-    ),
+    out: Annotated[Path, typer.Option(help="File for the page; an existing page is replaced.")] = Path("report.html"),
 ) -> None:
-    """Make one HTML page that opens offline: of one run and what past runs taught it, or of all runs of a memory."""
+    """Write one HTML page that opens offline: of one run and what it learned from past runs, or of a whole memory."""
     from recollect.report.page import render, write_page
+    from recollect.storage.memory import open_existing
 
-    with opened(memory) as kept, messages():
+    with open_existing(memory) as store, messages():
         if task is None:
-            from recollect.report.overview import overview_page
+            from recollect.report.memory.memory_page import memory_page
 
-            page = overview_page(kept, problem)
+            page = memory_page(store, problem)
         else:
-            from recollect.report.run import report_run
+            from recollect.report.run.run_page import run_page
 
-            page = report_run(kept, problem, task)
+            page = run_page(store, problem, task)
     write_page(render(page), out)
     typer.echo(f"{out}")

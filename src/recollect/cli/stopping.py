@@ -1,4 +1,4 @@
-"""Commands that work for long are ended politely: by Ctrl-C, by ``kill``, or because the terminal was closed."""
+"""Stop long-running commands cleanly: by Ctrl-C, by ``kill``, or because the terminal was closed."""
 
 from __future__ import annotations
 
@@ -11,25 +11,28 @@ import typer
 
 
 @contextmanager
-def stoppable(left: Callable[[], str]) -> Iterator[None]:
-    """Let a polite kill and a closed terminal end a command as Ctrl-C does: say what is ``left`` and how to go on."""
+def stoppable(how_to_resume: Callable[[], str]) -> Iterator[None]:
+    """End a command on SIGTERM and SIGHUP as on Ctrl-C: print what is stored and how to resume.
+
+    Args:
+        how_to_resume: Returns the rest of the sentence that starts with "interrupted;".
+    """
     received = [signal.SIGINT]
 
     def stop(number: int, _frame: object) -> None:
         received[0] = signal.Signals(number)
         raise KeyboardInterrupt
 
-    here = threading.current_thread() is threading.main_thread()
-    polite = [
-        number for number in (signal.SIGTERM, signal.SIGHUP) if here and signal.getsignal(number) == signal.SIG_DFL
-    ]
-    for number in polite:
+    in_main = threading.current_thread() is threading.main_thread()
+    numbers = (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM))  # Windows has no SIGHUP
+    handled = [number for number in numbers if in_main and signal.getsignal(number) == signal.SIG_DFL]
+    for number in handled:
         signal.signal(number, stop)
     try:
         yield
     except KeyboardInterrupt:
-        typer.echo(f"\nrecollect: interrupted; {left()}", err=True)
+        typer.echo(f"\nrecollect: interrupted; {how_to_resume()}", err=True)
         raise typer.Exit(128 + received[0]) from None
     finally:
-        for number in polite:
+        for number in handled:
             signal.signal(number, signal.SIG_DFL)

@@ -1,4 +1,4 @@
-"""recollect inside other libraries: a sampler for Optuna, a search for scikit-learn.
+"""The implementation behind `recollect.optuna` and `recollect.sklearn`, the public modules.
 
-Importing a module of this package loads the library that it serves; the core never imports them.
+Importing a module of this package imports the library that it serves; the core never imports one of them.
 """

@@ -1,1 +1,1 @@
-"""Arrays in, arrays out: linear algebra, normal distribution, point sets, descent. Knows nothing of optimization."""
+"""Arrays in, arrays out: linear algebra, normal distribution, point sets, minimization."""

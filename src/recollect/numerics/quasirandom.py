@@ -10,8 +10,7 @@ import numpy as np
 from recollect.errors import InputError
 from recollect.numerics.arrays import FloatArray
 
-SOBOL_BITS = 30
-"""Scrambled Sobol coordinates are multiples of 2^-30."""
+SOBOL_BITS = 30  # scrambled Sobol coordinates are multiples of 2^-30
 
 
 def latin_hypercube(n: int, d: int, rng: np.random.Generator) -> FloatArray:

@@ -1,1 +1,1 @@
-"""The decision: methods as data, and the one stateful class that runs them."""
+"""The decision: methods as data, and `Optimizer`, the one stateful class that runs them."""

@@ -1,66 +1,100 @@
 """Initial designs (paper sections 5.2, 5.3): the points that are evaluated before a model of the new task exists.
 
-On a finite set of candidates each point of a Latin hypercube, in order, becomes the nearest candidate that is not taken
-yet; a portfolio is chosen among the candidates that past runs evaluated.
+On a finite set of candidates each point of a Latin hypercube, in order, becomes the nearest candidate that is still
+free; a portfolio (SMFO) is chosen among the candidates that past runs evaluated. With ``P (k, c)`` the mean that source
+i predicts for candidate c, it is built greedily: each step adds the candidate that most lowers
+
+    sum_i min over the portfolio of P[i, c],
+
+with ties broken uniformly. Under mean/var scaling each source is brought to [0, 1] by its own lowest and highest
+observed value; unscaled and copula values are used as they are. ``P`` has at most `MAX_PREDICTIONS` entries: with many
+past runs, the candidates are the best few of each, in turn.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from recollect.numerics.arrays import BoolArray, FloatArray
-from recollect.optimizer.method import WITHOUT_PAST, Method
-from recollect.space.sampling import latin_hypercube, uniform, unique_rows
+from recollect.numerics.arrays import BoolArray, FloatArray, IntArray, unique_rows
+from recollect.optimizer.method import POINTS_WITHOUT_PAST, Method
+from recollect.space.sampling import latin_hypercube, uniform
 from recollect.space.space import Space
-from recollect.transfer.portfolio import LARGEST, greedy_portfolio, predicted_costs, tried_before
-from recollect.transfer.sources import Sources
+from recollect.transfer.sources import SourceData, Sources
+
+MAX_PREDICTIONS = 2_000_000
 
 
 def draw_design(
     method: Method, space: Space, candidates: FloatArray | None, *, size: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Return at most ``size`` points drawn without looking at past runs; repeated points are removed."""
+    """Return at most ``size`` points drawn without regard to past runs; repeated points are removed."""
     draw = uniform if method.design.kind == "random" else latin_hypercube
     points = draw(space, size, rng)
     points = points[unique_rows(points)]
-    return points if candidates is None else snap_to(candidates, points, space)
+    return points if candidates is None else nearest_candidates(candidates, points, space)
 
 
 def learned_design(
-    method: Method,
-    space: Space,
-    candidates: FloatArray | None,
-    *,
-    sources: Sources,
-    size: int,
-    rng: np.random.Generator,
+    method: Method, space: Space, candidates: FloatArray | None, sources: Sources, size: int, rng: np.random.Generator
 ) -> FloatArray:
     """Return at most ``size`` points in the order in which past runs recommend them.
 
-    What they tried comes first; when that is used up, the other candidates follow, by prediction alone.
+    Configurations that they evaluated come first; when those are used up, the other candidates follow, by prediction.
     """
     data = tuple(sources.data(i) for i in range(len(sources.tasks)))
-    tried = _restrict(tried_before(data), space, candidates)
-    chosen, best = np.empty((0, tried.shape[1])), np.full(len(data), np.inf)
-    for pool in (tried,) if candidates is None else (tried, candidates[~_among(candidates, tried)]):
-        rows = pool[: max(size, LARGEST // len(data))]
+    evaluated = _restrict(past_configurations(data), space, candidates)
+    chosen, best = np.empty((0, evaluated.shape[1])), np.full(len(data), np.inf)
+    for pool in (evaluated,) if candidates is None else (evaluated, candidates[~_among(candidates, evaluated)]):
+        rows = pool[: max(size, MAX_PREDICTIONS // len(data))]
         if len(chosen) < size and len(rows) > 0:
             costs = predicted_costs(sources, data, rows, by_range=method.scaling == "meanvar")
-            costs = np.minimum(costs, best[:, None])  # what was chosen before still counts
+            costs = np.minimum(costs, best[:, None])  # points chosen before still count
             picked = greedy_portfolio(costs, size - len(chosen), rng)
             chosen, best = np.concatenate([chosen, rows[picked]]), costs[:, picked].min(axis=1)
     return chosen
 
 
+def greedy_portfolio(P: FloatArray, count: int, rng: np.random.Generator) -> IntArray:
+    """Choose up to ``count`` columns of ``P (k, c)`` one by one, each lowering the summed minimum most."""
+    best = np.full(len(P), np.inf)
+    free = np.ones(P.shape[1], dtype=bool)
+    chosen: list[int] = []
+    for _ in range(min(count, P.shape[1])):
+        reached = np.where(free, np.minimum(best[:, None], P).mean(axis=0), np.inf)
+        winner = int(rng.choice(np.flatnonzero(reached == reached.min())))
+        chosen.append(winner)
+        free[winner] = False
+        best = np.minimum(best, P[:, winner])
+    return np.array(chosen, dtype=np.intp)
+
+
+def predicted_costs(sources: Sources, data: tuple[SourceData, ...], C: FloatArray, *, by_range: bool) -> FloatArray:
+    """Return P (k, c); ``by_range`` brings each row to [0, 1] by the source's own lowest and highest value."""
+    P = sources.means(C)
+    if not by_range:
+        return P
+    lowest = np.array([entry.y.min() for entry in data])
+    width = np.array([entry.y.max() for entry in data]) - lowest
+    return np.asarray((P - lowest[:, None]) / np.where(width > 0, width, 1.0)[:, None])
+
+
+def past_configurations(data: tuple[SourceData, ...]) -> FloatArray:
+    """Return the points (c, d) that past runs evaluated: each run's best first, then each run's second, and so on."""
+    order = [np.argsort(entry.y, kind="stable") for entry in data]
+    rows = np.concatenate([entry.X[by_value] for entry, by_value in zip(data, order, strict=True)])
+    place = np.concatenate([np.arange(len(by_value)) for by_value in order])
+    return rows[np.argsort(place, kind="stable")]
+
+
 def design_size(method: Method, horizon: int, *, learned: bool) -> int:
     """Return how many trials the design takes; a portfolio without past runs becomes a Latin hypercube."""
     if method.design.kind == "portfolio" and not learned:
-        return WITHOUT_PAST
+        return POINTS_WITHOUT_PAST
     return horizon if method.design.points is None else method.design.points
 
 
-def snap_to(candidates: FloatArray, points: FloatArray, space: Space) -> FloatArray:
-    """Replace each point by the nearest candidate not yet taken (Euclidean in the encoding, mismatch = 1)."""
+def nearest_candidates(candidates: FloatArray, points: FloatArray, space: Space) -> FloatArray:
+    """Replace each point by the nearest free candidate (Euclidean in the encoding, mismatch = 1)."""
     grid = _present(candidates)
     free = np.ones(len(candidates), dtype=bool)
     taken: list[int] = []
@@ -83,12 +117,12 @@ def _restrict(rows: FloatArray, space: Space, candidates: FloatArray | None) -> 
 
 
 def _among(rows: FloatArray, others: FloatArray) -> BoolArray:
-    """Say of each row whether it is one of the others."""
+    """Return which rows are among the others."""
     both = _present(np.concatenate([others, rows]))
-    known = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
-    return np.isin(known[len(others) :], known[: len(others)])
+    numbers = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
+    return np.isin(numbers[len(others) :], numbers[: len(others)])
 
 
 def _present(X: FloatArray) -> FloatArray:
-    """Mark inactive entries by -1, so that they are far from active ones and at distance 0 from each other."""
+    """Replace inactive entries by -1: far from active ones, at distance 0 from each other."""
     return np.where(np.isnan(X), -1.0, X)

@@ -1,6 +1,6 @@
-"""A method is data: an initial design, a model with a weighting, an acquisition function, a target scaling.
+"""A method is data: an initial design, a model with a weighting, an acquisition function, a scaling of the values.
 
-`Method` is a frozen value; ``dataclasses.replace`` makes an ablation of it. The `Optimizer` interprets it. The paper's
+`Method` is a frozen value; ``dataclasses.replace`` creates a variant of it. The `Optimizer` interprets it. The paper's
 section 5.3 describes methods by the same building blocks; the rows of its tables are in `catalog`.
 """
 
@@ -9,27 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from recollect.acquisition.improvement import Acquisition
-from recollect.acquisition.local import LocalSearch
+from recollect.acquisition.functions import Acquisition
+from recollect.acquisition.maximize import LocalSearch
 from recollect.errors import InputError
 from recollect.surrogate.prior import TARGET_PRIOR, Prior
 from recollect.surrogate.scaling import Scaling
-from recollect.transfer.box import BoxRule
 from recollect.transfer.joint import JointModel
+from recollect.transfer.search_box import BoxRule
 from recollect.transfer.sources import SourceFit
-from recollect.transfer.weighting import Weighting
+from recollect.transfer.weighting.base import Weighting
 
-DesignKind = Literal["latin-hypercube", "random", "portfolio"]
-WITHOUT_PAST = 10
-"""Points of the Latin hypercube that replaces a portfolio when there are no past runs."""
+POINTS_WITHOUT_PAST = 10  # of the Latin hypercube that replaces a portfolio when there are no past runs
 
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The points evaluated before any model is asked: how they are drawn, and how many (None: all of the horizon)."""
+    """The points evaluated before any model is used; a portfolio is learned from past runs."""
 
-    kind: DesignKind = "latin-hypercube"
-    points: int | None = 10
+    kind: Literal["latin-hypercube", "random", "portfolio"] = "latin-hypercube"
+    points: int | None = 10  # None means all of the horizon
 
     def __post_init__(self) -> None:
         """Check the number of points."""
@@ -39,11 +37,11 @@ class Design:
 
 @dataclass(frozen=True, slots=True)
 class TargetModel:
-    """How the Gaussian process of the new task is fitted: from scratch, and from the previous optimum on."""
+    """How the Gaussian process of the new task is fitted."""
 
     prior: Prior = TARGET_PRIOR
-    restarts: int = 10
-    warm_restarts: int = 2
+    restarts: int = 10  # random restarts of a fit from scratch
+    warm_restarts: int = 2  # random restarts of a fit that starts from the previous optimum
 
     def __post_init__(self) -> None:
         """Check the number of restarts."""
@@ -55,11 +53,29 @@ class TargetModel:
 class Method:
     """One way to choose the next configuration.
 
-    ``scaling`` brings the values of different tasks together; ``alone`` is used when there is no past run to combine.
-    ``cautious`` protects more against past runs that mislead than the weighting does (see `belief`).
-    Without an acquisition function the design is followed to its end and then the space is sampled uniformly. Past runs
-    take part through a weighting (an ensemble) or through ``joint`` (one model of all tasks), not both; through the
-    design, if it is a portfolio; and through ``box``, which limits the search to where past optima lie.
+    Past runs take part through a weighting (an ensemble) or through a joint model of all tasks, not both; through the
+    design, if it is a portfolio; and through a box, which limits the search to where past optima lie.
+
+    Example:
+        >>> few_restarts = dataclasses.replace(recollect.method("rgpe-taf"), target=TargetModel(restarts=2))
+        >>> optimizer = recollect.Optimizer(space, past, few_restarts)
+
+    Attributes:
+        name: Name of the method, as in `recollect.methods`.
+        summary: What it does, in one line.
+        paper: Where the paper describes it.
+        design: The points evaluated first.
+        acquisition: What is maximized after the design; None samples the space uniformly.
+        weighting: How past runs are weighed in an ensemble.
+        joint: A model of all tasks together.
+        box: Limits the search to where past optima lie.
+        scaling: How values of different tasks are brought to one scale.
+        target_only_scaling: How values are scaled while no past run has a weight.
+        negative_transfer_guard: Whether past runs that do not help are dropped beyond what the weighting drops (see
+            `recollect.optimizer.model`).
+        target: How the model of the new task is fitted.
+        sources: How the models of past runs are fitted.
+        search: How the acquisition function is maximized.
     """
 
     name: str
@@ -71,8 +87,8 @@ class Method:
     joint: JointModel | None = None
     box: BoxRule | None = None
     scaling: Scaling = "meanvar"
-    alone: Scaling = "tail"
-    cautious: bool = True
+    target_only_scaling: Scaling = "tail"
+    negative_transfer_guard: bool = True
     target: TargetModel = field(default_factory=TargetModel)
     sources: SourceFit = field(default_factory=SourceFit)
     search: LocalSearch = field(default_factory=LocalSearch)
@@ -80,14 +96,14 @@ class Method:
     def __post_init__(self) -> None:
         """Check that the blocks fit together."""
         if self.weighting is not None and self.joint is not None:
-            raise InputError(f"method {self.name!r}: past runs are weighted or modelled jointly, not both")
+            raise InputError(f"method {self.name!r}: give a weighting or a joint model, not both")
 
     @property
     def models_past(self) -> bool:
-        """Whether the method predicts with models of past runs."""
+        """Whether the method uses models of past runs."""
         return self.weighting is not None or self.joint is not None or self.design.kind == "portfolio"
 
     @property
     def transfers(self) -> bool:
-        """Whether the method looks at past runs at all."""
+        """Whether the method uses past runs at all."""
         return self.models_past or self.box is not None

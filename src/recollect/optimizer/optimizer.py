@@ -1,11 +1,12 @@
-"""`Optimizer`: asks for configurations, is told values. The one stateful class in the numerical path.
+"""`Optimizer`: suggests configurations and learns from their values. The one stateful class in the numerical path.
 
-State is the run so far, what is pending, and what is believed: models and weights. Every suggestion draws from its own
-random stream, numbered by how many trials were told or are pending: same seed and same history, same suggestions.
+Its state is the run so far, what is pending, and the fitted model. Every suggestion draws from its own random stream,
+numbered by how many trials are finished or pending: the same seed and the same history give the same suggestions.
 """
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,24 +15,21 @@ from typing import Any, overload
 import numpy as np
 
 from recollect.errors import FailedTrialWarning, InputError, InputTypeError, NumericalError
-from recollect.history.run import Config, Direction, Run, State, Trial, as_number
-from recollect.numerics.arrays import BoolArray, FloatArray
-from recollect.numerics.threads import single_threaded
-from recollect.optimizer.arena import TOO_FAR, make_arena
-from recollect.optimizer.belief import Belief, believe
-from recollect.optimizer.catalog import method as method_named
+from recollect.numerics.arrays import BoolArray, FloatArray, row_key
+from recollect.numerics.linalg import single_threaded
+from recollect.optimizer.catalog import method as find_method
 from recollect.optimizer.design import design_size, draw_design, learned_design
-from recollect.optimizer.explain import Explanation, explain
-from recollect.optimizer.frame import Frame, make_frame
-from recollect.optimizer.method import WITHOUT_PAST, Method
-from recollect.optimizer.past import PastRun, check_resumable, check_usable, gather
-from recollect.optimizer.suggest import Choice, Suggestion, first_free, settle, suggest_at_random, suggest_by_model
-from recollect.space.identity import row_key
+from recollect.optimizer.explanation import Explanation, explain
+from recollect.optimizer.method import POINTS_WITHOUT_PAST, Method
+from recollect.optimizer.model import FittedModel, TransferContext, fit_model, make_transfer_context
+from recollect.optimizer.past_runs import PastRun, align_past_runs, check_method
+from recollect.optimizer.search_region import TOO_FAR, make_search_region
+from recollect.optimizer.suggestion import Suggestion, Untried, round_trip, suggest_at_random, suggest_by_model
+from recollect.runs.run import Config, Direction, Run, State, Trial, as_number
 from recollect.space.space import Space, SpaceLike, compile_space
-from recollect.transfer.weights import as_count
+from recollect.validation import as_count
 
-DESIGN, BELIEF, SUGGEST, LEARN = range(4)
-"""Purposes of the random streams."""
+DESIGN, MODEL, SUGGEST, TRANSFER = range(4)  # purposes of the random streams
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,7 +40,19 @@ class _Pending:
 
 
 class Optimizer:
-    """Bayesian optimization by ask and tell, starting from what past runs know."""
+    """Bayesian optimization by ask and tell, with a warm start from past runs.
+
+    Threads may share an optimizer: its methods wait for each other, so one `ask` at a time is computed. An optimizer
+    can be pickled and copied at any time (`pickle`, `copy.copy`, `copy.deepcopy`). The copy is independent of the
+    original, and given the same results it makes the same suggestions.
+
+    Example:
+        >>> optimizer = recollect.Optimizer({"lr": (1e-5, 1e-1, "log"), "depth": (1, 8)}, past=memory.past(space))
+        >>> for _ in range(50):
+        ...     config = optimizer.ask()
+        ...     optimizer.tell(config, train(**config))
+        >>> optimizer.best.config
+    """
 
     def __init__(
         self,
@@ -56,48 +66,76 @@ class Optimizer:
         direction: Direction = "minimize",
         run: Run | None = None,
     ) -> None:
-        """Prepare to tune over ``space``.
+        """Prepare to tune over a search space.
 
-        ``past`` are finished runs on other tasks; without them a method with a model is plain Bayesian optimization,
-        one without is random search. ``horizon`` trials are planned in all: until then the influence of past runs
-        fades. ``candidates`` limits suggestions to a list. ``run`` is continued. ``seed=None`` takes fresh entropy.
+        Args:
+            space: The search space, in any notation that `compile_space` understands.
+            past: Runs on other tasks. Without them a method with a model is plain Bayesian optimization, and one
+                without a model is random search. Runs that cannot be used are left out with a warning.
+            method: Name of a method, see `methods`, or a `Method`.
+            horizon: Number of trials planned in all; the influence of past runs fades until then.
+            seed: Seed of all random numbers; None takes fresh entropy.
+            candidates: Limits suggestions to these configurations.
+            direction: Whether values are to "minimize" or to "maximize".
+            run: An earlier run of this task, which is resumed.
+
+        Raises:
+            SpaceError: If the search space is not valid.
+            InputError: If an argument is out of range, or a run has the other direction.
+            InputTypeError: If an argument has the wrong type.
+            MissingExtraError: If the method needs a library that is not installed.
         """
-        given = compile_space(space)
-        self._method = method_named(method)
-        self._horizon = as_count("horizon", horizon, least=1)
-        self._entropy = np.random.SeedSequence(None if seed is None else as_count("seed", seed, least=0)).entropy
-        self._run = Run(space=given, direction=direction)
-        self._past = gather(past, given, direction, self._method)
-        check_usable(self._method, given, self._past)
-        arena = make_arena(given, self._method, self._past, candidates=candidates, horizon=self._horizon)
-        self._arena, self._space = arena, arena.space
-        self._open: BoolArray = np.ones(len(arena.where), dtype=bool)
-        self._frame: Frame | None = None  # made at the first ask
+        self._lock = threading.RLock()  # held by every method that reads or changes several attributes
+        compiled = compile_space(space)
+        self._method = find_method(method)
+        self._horizon = as_count("horizon", horizon, minimum=1)
+        self._entropy = np.random.SeedSequence(None if seed is None else as_count("seed", seed, minimum=0)).entropy
+        self._run = Run(space=compiled, direction=direction)
+        self._past = align_past_runs(past, compiled, direction, self._method)
+        check_method(self._method, compiled, self._past)
+        method, horizon = self._method, self._horizon
+        self._region = make_search_region(compiled, method, self._past, candidates=candidates, horizon=horizon)
+        self._space = self._region.space
+        self._free: BoolArray = np.ones(len(self._region.index), dtype=bool)  # candidates that are not taken
+        self._context: TransferContext | None = None  # created by the first ask
         self._pending: dict[bytes, _Pending] = {}
         self._rows: list[FloatArray] = []
         self._taken: set[bytes] = set()
         self._design: FloatArray | None = None
-        self._spare: FloatArray | None = None
-        self._belief: Belief | None = None
+        self._exploration: FloatArray | None = None
+        self._model: FittedModel | None = None
         self._stale = True
         self._last: Suggestion | None = None
-        self._weighed, self._suggested = np.zeros(1), 0  # sum of weights (k + 1,) over so many suggestions by models
+        self._weight_sum, self._model_suggestions = np.zeros(1), 0  # weights (k + 1,) summed over suggestions by models
         if run is not None:
             self._resume(run)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state without the lock, for `pickle` and `copy`; what is changed in place is copied."""
+        with self._lock:
+            return {
+                name: value.copy() if isinstance(value, list | dict | set | np.ndarray) else value
+                for name, value in vars(self).items()
+                if name != "_lock"
+            }
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore a pickled or copied state, with a lock of its own."""
+        vars(self).update(state, _lock=threading.RLock())
+
     @property
     def space(self) -> Space:
-        """The search space given, compiled."""
-        return self._arena.given
+        """The search space, compiled."""
+        return self._region.full_space
 
     @property
     def method(self) -> Method:
-        """The method that chooses."""
+        """The method in use."""
         return self._method
 
     @property
     def run(self) -> Run:
-        """All trials told so far, as an immutable value."""
+        """All finished trials, as an immutable value."""
         return self._run
 
     @property
@@ -107,12 +145,13 @@ class Optimizer:
 
     @property
     def pending(self) -> list[Config]:
-        """Configurations that were asked for and not told yet."""
-        return [dict(entry.config) for entry in self._pending.values()]
+        """Configurations that were suggested or announced and have no result yet."""
+        with self._lock:
+            return [dict(entry.config) for entry in self._pending.values()]
 
     @property
     def past(self) -> tuple[PastRun, ...]:
-        """The past runs as they were aligned to the space: what was filled, mapped, dropped, left out."""
+        """The past runs as they were aligned to the space, and why some are left out."""
         return self._past
 
     @overload
@@ -120,66 +159,105 @@ class Optimizer:
     @overload
     def ask(self, count: int) -> list[Config]: ...
     def ask(self, count: int | None = None) -> Config | list[Config]:
-        """Suggest the next configuration, or a list of ``count`` different ones for parallel evaluation."""
-        if count is None:
-            with single_threaded():
-                return self._ask_one()
-        count = as_count("count", count, least=1)
-        if self._arena.rows is not None and count > self._open.sum():
-            raise self._arena.exhausted(count, self._open)
-        with single_threaded():
-            return [self._ask_one() for _ in range(count)]
+        """Suggest the next configuration, or several different ones for parallel evaluation.
+
+        Args:
+            count: How many configurations to suggest; None suggests one.
+
+        Returns:
+            A configuration, or a list of ``count`` configurations.
+
+        Raises:
+            ExhaustedError: If fewer configurations are left.
+        """
+        number = 1 if count is None else as_count("count", count, minimum=1)
+        with self._lock, single_threaded():
+            if self._region.candidates is not None and number > self._free.sum():
+                raise self._region.exhausted(number, self._free)
+            configs = [self._ask_one() for _ in range(number)]
+        return configs[0] if count is None else configs
 
     def tell(self, config: Mapping[str, Any], value: object, *, seconds: float | None = None) -> None:
-        """Record what came of a configuration: a number, or FAILED.
+        """Record the result of a configuration.
 
-        Any configuration of the space may be told, whether asked for or not, in any order, and more than once. A value
-        of nan or inf is a failure and gives a warning; a failed configuration is kept and never suggested again.
+        Any configuration of the space may be recorded, whether it was suggested or not, in any order and more than
+        once. A value of nan or inf is a failure and gives a warning. A failed configuration is never suggested again.
+
+        Args:
+            config: The configuration that was evaluated.
+            value: Its value, a number, or `FAILED`.
+            seconds: How long the evaluation took.
+
+        Raises:
+            ConfigError: If the configuration does not belong to the space.
+            InputTypeError: If the configuration is not a dict, or the value is not a number.
         """
         if not isinstance(config, Mapping):
             raise InputTypeError(f"tell: the configuration must be a dict, got {type(config).__name__}")
         if value is None:
             raise InputTypeError("tell: expected a number or recollect.FAILED, got None")
-        x = self._arena.place(config)
-        trial = Trial.of(config, value, where="tell")
+        x = self._region.encode(config)
+        trial = replace(Trial.of(config, value, where="tell"), seconds=seconds)
         if not trial.ok and value is not State.FAILED:
-            message = f"the value {as_number(value, 'tell')} is not finite: the trial is counted as failed"
+            message = f"the value {as_number(value, 'tell')} is not finite: the trial counts as failed"
             warnings.warn(message, FailedTrialWarning, stacklevel=2)
-        asked = self._pending.pop(row_key(x), None)
-        notes = (() if asked is None else asked.notes) + trial.notes
-        if np.isnan(x).all():
-            notes = (*notes, TOO_FAR)
-        self._record(x, replace(trial, seconds=seconds, notes=notes))
+        with self._lock:
+            pending = self._pending.pop(row_key(x), None)
+            notes = (() if pending is None else pending.notes) + trial.notes
+            if np.isnan(x).all():
+                notes = (*notes, TOO_FAR)
+            self._record(x, replace(trial, notes=notes))
 
     def expect(self, config: Mapping[str, Any]) -> None:
-        """Take note that somebody evaluates a configuration now: it is pending until it is told or cancelled."""
-        x = self._arena.place(config)
+        """Announce that a configuration is being evaluated elsewhere.
+
+        It is pending, and not suggested, until `tell` or `cancel` is called with it.
+
+        Args:
+            config: The configuration.
+
+        Raises:
+            ConfigError: If the configuration does not belong to the space.
+        """
+        x = self._region.encode(config)
         key = row_key(x)
-        if key not in self._pending:
-            self._take(key)
-            self._pending[key] = _Pending(x, dict(config), ())
+        with self._lock:
+            if key not in self._pending:
+                self._take(key)
+                self._pending[key] = _Pending(x, dict(config), ())
 
     def cancel(self, config: Mapping[str, Any]) -> None:
-        """Take note that a pending configuration will not be evaluated after all: it may be suggested again."""
-        key = row_key(self._arena.place(config))
-        if self._pending.pop(key, None) is None:
-            raise InputError(f"cancel: this configuration is not pending: {dict(config)!r}")
-        if key not in {row_key(x) for x in self._rows}:
-            self._taken.discard(key)
-            if key in self._arena.where:
-                self._open[self._arena.where[key]] = True
+        """Withdraw a pending configuration that will not be evaluated; it may be suggested again.
+
+        Args:
+            config: The configuration.
+
+        Raises:
+            InputError: If the configuration is not pending.
+        """
+        key = row_key(self._region.encode(config))
+        with self._lock:
+            if self._pending.pop(key, None) is None:
+                raise InputError(f"cancel: this configuration is not pending: {dict(config)!r}")
+            if key not in {row_key(x) for x in self._rows}:
+                self._taken.discard(key)
+                if key in self._region.index:
+                    self._free[self._region.index[key]] = True
 
     def explain(self) -> Explanation:
-        """Say what every past run contributes and what drove the last suggestion."""
-        mean = self._weighed / self._suggested if self._suggested else None
-        return explain(self._method, self._run, self._past, belief=self._belief, last=self._last, mean_weights=mean)
+        """Explain the last suggestion and what every past run contributes.
+
+        Returns:
+            The explanation as data; ``print`` shows it as a short text.
+        """
+        with self._lock:
+            means = self._weight_sum / self._model_suggestions if self._model_suggestions else None
+            return explain(self._method, self._run, self._past, model=self._model, last=self._last, mean_weights=means)
 
     def _ask_one(self) -> Config:
-        if self._arena.rows is not None and not self._open.any():
-            raise self._arena.exhausted(1, self._open)
         suggestion = self._choose()
         key = row_key(suggestion.x)
-        config = self._arena.config(suggestion.x, key)
+        config = self._region.config(suggestion.x, key)
         self._take(key)
         self._pending[key] = _Pending(suggestion.x, config, suggestion.notes)
         self._last = suggestion
@@ -187,94 +265,96 @@ class Optimizer:
 
     def _choose(self) -> Suggestion:
         index = len(self._run) + len(self._pending)
-        planned = self._from_design(index)
-        if planned is not None:
+        if (planned := self._from_design(index)) is not None:
             return planned
         rng = self._stream(SUGGEST, index)
-        choice = Choice(self._space, frozenset(self._taken), self._arena.free(self._open), self._failed())
+        untried = Untried(self._space, frozenset(self._taken), self._region.choices(self._free), self._failed_rows())
         acquisition = self._method.acquisition
         if acquisition is None:
-            return suggest_at_random(choice, "uniform random search", rng)
-        if not self._known().any():
-            return suggest_at_random(choice, "drawn at random: no trial has succeeded yet", rng)
+            return suggest_at_random(untried, "uniform random search", rng)
+        if not self._modelled().any():
+            return suggest_at_random(untried, "drawn at random: no trial has succeeded yet", rng)
         try:
-            belief = self._believe()
-            self._weighed, self._suggested = self._weighed + belief.weights.values, self._suggested + 1
-            if belief.misled and (spread := self._spread_out(index)) is not None:
-                return spread
-            ensemble = belief.ensemble(self._waiting())
-            suggestion = suggest_by_model(acquisition, ensemble, choice, search=self._method.search, rng=rng)
+            model = self._fit_model()
+            self._weight_sum = self._weight_sum + model.weights.values
+            self._model_suggestions += 1
+            if model.no_useful_source and (point := self._explore(index)) is not None:
+                return point
+            ensemble = model.ensemble(self._pending_rows())
+            suggestion = suggest_by_model(acquisition, ensemble, untried, search=self._method.search, rng=rng)
         except NumericalError as error:
             note = f"the model could not be used ({error}); drawn at random instead"
-            return replace(suggest_at_random(choice, note, rng), notes=(note,))
-        return replace(suggestion, notes=suggestion.notes + belief.notes)
+            return replace(suggest_at_random(untried, note, rng), notes=(note,))
+        return replace(suggestion, notes=suggestion.notes + model.notes)
 
     def _from_design(self, index: int) -> Suggestion | None:
-        sources = self._learn().sources
+        sources = self._transfer_context().sources
         size = design_size(self._method, self._horizon, learned=sources is not None)
         if self._design is None:
             self._design = self._draw_design(size)
         size = min(size, len(self._design))
         learned = self._method.design.kind == "portfolio" and sources is not None
-        if index >= size and (not learned or self._known().any()):
+        if index >= size and (not learned or self._modelled().any()):
             return None
         name = "the portfolio learned from past runs" if learned else "the initial design"
-        return self._first_free(self._design, "point {} of " + name)
+        return self._first_untaken(self._design, "point {} of " + name)
 
-    def _spread_out(self, index: int) -> Suggestion | None:
-        """Return the next of the points that are missing to a design as plain Bayesian optimization starts with."""
-        missing = WITHOUT_PAST - index
-        if missing <= 0:
+    def _explore(self, index: int) -> Suggestion | None:
+        """Return the next of the points that are missing from the initial design of plain Bayesian optimization."""
+        if (missing := POINTS_WITHOUT_PAST - index) <= 0:
             return None
-        if self._spare is None:
+        if self._exploration is None:
             rng = self._stream(DESIGN, 1)
-            self._spare = draw_design(self._method, self._space, self._candidates(), size=missing, rng=rng)
-        return self._first_free(self._spare, "past runs do not order the results clearly better than a coin: exploring")
+            self._exploration = draw_design(self._method, self._space, self._all_candidates(), size=missing, rng=rng)
+        reason = "exploring: no past run orders the results clearly better than chance"
+        return self._first_untaken(self._exploration, reason)
 
-    def _first_free(self, rows: FloatArray, reason: str) -> Suggestion | None:
-        points = rows if self._arena.rows is not None else (settle(self._space, x) for x in rows)
-        return first_free(points, self._taken, reason)
+    def _first_untaken(self, rows: FloatArray, reason: str) -> Suggestion | None:
+        """Return the first row that is not taken, None if all are; ``{}`` in the reason becomes its number."""
+        points = rows if self._region.candidates is not None else (round_trip(self._space, x) for x in rows)
+        untaken = ((number, x) for number, x in enumerate(points, start=1) if row_key(x) not in self._taken)
+        return next((Suggestion(x, reason.format(number)) for number, x in untaken), None)
 
     def _draw_design(self, size: int) -> FloatArray:
-        """Return the design; a learned one goes on beyond its size, for the case that its first points all fail."""
+        """Return the design; a learned one continues beyond its size, in case its first points all fail."""
         rng = self._stream(DESIGN)
-        sources = self._learn().sources
+        sources = self._transfer_context().sources
         if self._method.design.kind != "portfolio" or sources is None:
-            return draw_design(self._method, self._space, self._candidates(), size=size, rng=rng)
-        longer = max(size, WITHOUT_PAST)
-        return learned_design(self._method, self._space, self._candidates(), sources=sources, size=longer, rng=rng)
+            return draw_design(self._method, self._space, self._all_candidates(), size=size, rng=rng)
+        longer = max(size, POINTS_WITHOUT_PAST)
+        return learned_design(self._method, self._space, self._all_candidates(), sources=sources, size=longer, rng=rng)
 
-    def _learn(self) -> Frame:
-        if self._frame is None:
-            rng = self._stream(LEARN)
-            self._frame = make_frame(self._method, self._space, self._past, horizon=self._horizon, rng=rng)
-        return self._frame
+    def _transfer_context(self) -> TransferContext:
+        if self._context is None:
+            rng = self._stream(TRANSFER)
+            self._context = make_transfer_context(self._method, self._space, self._past, horizon=self._horizon, rng=rng)
+        return self._context
 
-    def _believe(self) -> Belief:
-        if self._belief is None or self._stale:
-            rng = self._stream(BELIEF, len(self._run))
-            known = self._known()
-            X, y = np.array(self._rows)[known], self._run.y[known[self._succeeded()]]
-            self._belief = believe(self._method, self._learn(), X, y, before=self._belief, rng=rng)
+    def _fit_model(self) -> FittedModel:
+        if self._model is None or self._stale:
+            rng = self._stream(MODEL, len(self._run))
+            modelled = self._modelled()
+            X, y = np.array(self._rows)[modelled], self._run.y[modelled[self._succeeded()]]
+            self._model = fit_model(self._method, self._transfer_context(), X, y, previous=self._model, rng=rng)
             self._stale = False
-        return self._belief
+        return self._model
 
     def _succeeded(self) -> BoolArray:
         return np.array([trial.ok for trial in self._run.trials], dtype=bool)
 
-    def _known(self) -> BoolArray:
+    def _modelled(self) -> BoolArray:
         """Which trials (t,) a model can use: those that succeeded and lie in the space searched, or close to it."""
         placed = np.array([not np.isnan(x).all() for x in self._rows], dtype=bool)
         return np.asarray(self._succeeded() & placed)
 
-    def _candidates(self) -> FloatArray | None:
-        return self._arena.free(np.ones_like(self._open))
+    def _all_candidates(self) -> FloatArray | None:
+        return self._region.choices(np.ones_like(self._free))
 
-    def _waiting(self) -> FloatArray:
+    def _pending_rows(self) -> FloatArray:
         rows = [entry.x for entry in self._pending.values() if not np.isnan(entry.x).all()]
         return np.array(rows).reshape(-1, len(self._space.names))
 
-    def _failed(self) -> FloatArray:
+    def _failed_rows(self) -> FloatArray:
         rows = [x for x, trial in zip(self._rows, self._run.trials, strict=True) if not trial.ok]
         return np.array(rows).reshape(-1, len(self._space.names))
 
@@ -286,15 +366,19 @@ class Optimizer:
 
     def _take(self, key: bytes) -> None:
         self._taken.add(key)
-        if key in self._arena.where:
-            self._open[self._arena.where[key]] = False
+        if key in self._region.index:
+            self._free[self._region.index[key]] = False
 
     def _resume(self, run: Run) -> None:
-        check_resumable(run, self._run.direction)
-        self._run = Run(run.task, space=self._arena.given, direction=run.direction)
-        self._arena.given.encode(run.configs)  # all are checked before any is taken
+        if not isinstance(run, Run):
+            raise InputTypeError(f"run must be a recollect.Run, got {type(run).__name__}")
+        if run.direction != self._run.direction:
+            own = f"this optimizer has {self._run.direction!r}"
+            raise InputError(f"the run to resume has direction {run.direction!r}, but {own}")
+        self._run = Run(run.task, space=self.space, direction=run.direction)
+        self.space.encode(run.configs)  # all are checked before any is recorded
         for trial in run.trials:
-            self._record(self._arena.place(trial.config), trial)
+            self._record(self._region.encode(trial.config), trial)
 
     def _stream(self, purpose: int, index: int = 0) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self._entropy, spawn_key=(purpose, index)))

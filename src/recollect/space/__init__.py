@@ -1,1 +1,1 @@
-"""What can be tried: search spaces compiled to arrays, and ways to draw points from them."""
+"""Search spaces compiled to arrays, and ways to draw points from them."""

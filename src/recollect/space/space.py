@@ -1,13 +1,14 @@
 """A search space compiled to arrays: configurations above, arrays below, one crossing.
 
-Notation: X (n, d) encoded points, one row a configuration, one column a hyperparameter; nan = inactive. Columns are
-ordered by depth in the condition graph, alphabetically within a depth, so that parents come first.
+Notation: X (n, d) encoded points, one row per configuration, one column per hyperparameter; nan = inactive. Columns are
+ordered by depth in the condition graph, alphabetically within a depth, so parents come first.
 
-A space is a frozen value; the ConfigurationSpace it came from must not be changed afterwards.
+A space is immutable; the ConfigurationSpace it came from must not be changed afterwards.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,25 +17,34 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 import numpy as np
 import numpy.typing as npt
 
-from recollect.errors import InputError, InputTypeError, SpaceError
-from recollect.numerics.arrays import BoolArray, FloatArray, IntArray
-from recollect.space.columns import Column
-from recollect.space.dicts import space_from_dict
-from recollect.space.hyperparameters import column_of
-from recollect.space.predicates import Junction, Predicate, compile_predicate
-from recollect.space.reading import as_rows, read_column, refuse_forbidden
+from recollect.errors import ConfigError, InputError, InputTypeError, SpaceError
+from recollect.numerics.arrays import BoolArray, FloatArray, IntArray, KernelShape
+from recollect.space.columns import SpaceColumn
+from recollect.space.configspace import Junction, Predicate, column_of, compile_predicate, space_from_dict
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
 
+MISSING = object()  # stands for a hyperparameter that a configuration does not mention
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Space:
-    """What can be tried. Made only by `compile_space`; the arrays are read-only.
+    """A search space; create one with `compile_space`. Arrays are read-only.
 
-    names (d) of the columns; categorical (d,) bool: unordered, compared by equality, constants included; sizes (d,):
-    number of distinct values, 0 = continuum; varying (d,) bool: size is not 1; default (d,): the encoded default
-    configuration; conditional: some hyperparameter may be inactive; source: the ConfigurationSpace.
+    Attributes:
+        names: Hyperparameters, in the order of the d columns.
+        categorical: Mask (d,) of unordered hyperparameters, compared by equality; constants included.
+        sizes: Number of distinct values (d,); 0 stands for a continuum.
+        varying: Mask (d,) of hyperparameters with more than one value.
+        default: The encoded default configuration (d,).
+        conditional: Whether some hyperparameter may be inactive.
+        source: The ConfigurationSpace that was compiled.
+        columns: How the values of each hyperparameter are encoded.
+        conditions: When each hyperparameter is active; None if always.
+        condition_texts: The same in words; empty if always.
+        forbidden: The forbidden clauses.
+        forbidden_texts: The same in words.
     """
 
     names: tuple[str, ...]
@@ -44,32 +54,52 @@ class Space:
     default: FloatArray
     conditional: bool
     source: ConfigurationSpace
-    columns: tuple[Column, ...]
+    columns: tuple[SpaceColumn, ...]
     conditions: tuple[Predicate | None, ...]
     condition_texts: tuple[str, ...]
     forbidden: tuple[Predicate, ...]
     forbidden_texts: tuple[str, ...]
 
+    @property
+    def kernel_shape(self) -> KernelShape:
+        """Kinds of columns, for kernels on encoded points."""
+        return KernelShape(self.categorical, self.conditional)
+
     def __repr__(self) -> str:
-        """Name the columns."""
+        """Return the names of the hyperparameters."""
         return f"Space({', '.join(self.names)})"
 
     def encode(self, configs: Sequence[Mapping[str, Any]]) -> FloatArray:
-        """Return the encodings (n, d) of configurations, or raise ConfigError saying what is wrong with which one.
+        """Return the encodings (n, d) of configurations.
 
-        Constants may be left out; an inactive hyperparameter may be left out or None.
+        Args:
+            configs: A sequence of n mappings from names to values. Constants may be left out; an inactive
+                hyperparameter may be left out or None.
+
+        Raises:
+            ConfigError: If a configuration does not belong to the space; says which one, and why.
         """
-        rows = as_rows(configs, self.names)
+        rows, known = as_rows(configs), set(self.names)
+        for number, row in enumerate(rows):
+            for name in row:
+                if name not in known:
+                    raise ConfigError(f"unknown hyperparameter {name!r}; the space has {', '.join(self.names)}", number)
         X = np.full((len(rows), len(self.names)), np.nan)
         for position, column in enumerate(self.columns):
-            X[:, position] = read_column(column, rows, self._active(X, position), self.condition_texts[position])
-        refuse_forbidden(rows, self._violations(X), self.forbidden_texts)
+            X[:, position] = _read_column(column, rows, self._active(X, position), self.condition_texts[position])
+        violated = np.argwhere(self._violations(X))
+        if len(violated):
+            number, clause = map(int, violated[0])
+            raise ConfigError(f"{rows[number]} is forbidden by the clause: {self.forbidden_texts[clause]}", number)
         return X
 
     def decode(self, X: npt.ArrayLike) -> list[dict[str, Any]]:
-        """Return the configurations, with native Python values, behind encoded points; only what is active.
+        """Return the configurations of encoded points ``X (n, d)``, with native Python values of what is active.
 
         A float is the shortest decimal with exactly that code, so encode(decode(encode(c))) == encode(c) bitwise.
+
+        Raises:
+            InputError: If X has another shape, or is nan where a hyperparameter is active.
         """
         X = self._matrix(X)
         active = self.activity(X)
@@ -91,7 +121,7 @@ class Space:
         return np.where(self.activity(snapped), snapped, np.nan)
 
     def activity(self, X: npt.ArrayLike) -> BoolArray:
-        """Return which cells (n, d) are active, as ConfigSpace decides it; what inactive cells hold does not matter."""
+        """Return which cells (n, d) are active, as in ConfigSpace; the content of inactive cells does not matter."""
         X = self._matrix(X)
         active = np.ones(X.shape, dtype=np.bool_)
         if self.conditional:
@@ -102,7 +132,7 @@ class Space:
         return active
 
     def repair(self, X: npt.ArrayLike) -> FloatArray:
-        """Return X with inactive cells nan and active cells that are nan at the hyperparameter's default."""
+        """Return X with inactive cells set to nan, and active cells that are nan set to the default."""
         X = self._matrix(X).copy()
         for position, column in enumerate(self.columns):
             active = self._active(X, position)
@@ -115,7 +145,7 @@ class Space:
         return np.asarray(~self._violations(self._matrix(X)).any(axis=1), dtype=np.bool_)
 
     def size(self) -> float:
-        """Return the number of configurations, conditions and forbidden clauses ignored; inf with a continuum."""
+        """Return the number of configurations, ignoring conditions and forbidden clauses; inf with a continuum."""
         return math.inf if (self.sizes == 0).any() else float(math.prod(float(size) for size in self.sizes))
 
     def _active(self, X: FloatArray, position: int) -> BoolArray:
@@ -127,28 +157,75 @@ class Space:
         return np.stack(answers, axis=1) if answers else np.zeros((len(X), 0), dtype=np.bool_)
 
     def _matrix(self, X: npt.ArrayLike) -> FloatArray:
-        matrix: FloatArray = np.asarray(X, dtype=np.float64)
+        try:
+            matrix: FloatArray = np.asarray(X, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputTypeError(f"expected encoded points as an array of numbers: {error}") from error
         if matrix.ndim != 2 or matrix.shape[1] != len(self.names):
             raise InputError(f"expected encoded points of shape (n, {len(self.names)}), got shape {matrix.shape}")
         return matrix
 
 
+def as_rows(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the configurations as dicts; InputTypeError if they are no sequence of mappings."""
+    array = isinstance(configs, np.ndarray) and configs.ndim > 0
+    if not array and (isinstance(configs, Mapping | str) or not isinstance(configs, Sequence)):
+        raise InputTypeError(f"expected a sequence of configurations, got {type(configs).__name__}; put one in a list")
+    for number, config in enumerate(configs):
+        if not isinstance(config, Mapping):
+            raise InputTypeError(f"configuration {number}: expected a mapping, got {config!r}")
+    return [dict(config) for config in configs]
+
+
+def _read_column(column: SpaceColumn, rows: list[dict[str, Any]], active: BoolArray, condition: str) -> FloatArray:
+    """Return the codes (n,) of one hyperparameter, nan where it is inactive; ConfigError for a wrong value."""
+    values = [row.get(column.name, MISSING) for row in rows]
+    codes = np.full(len(rows), np.nan)
+    for number in np.flatnonzero(~active):
+        if values[number] is not MISSING and values[number] is not None:
+            got = f"got {values[number]!r}; its condition is: {condition}"
+            raise ConfigError(f"{column.name!r} is inactive here and must be left out, {got}", int(number))
+    with_value = np.flatnonzero(active)
+    if column.size == 1:
+        # There is nothing to choose, so a constant need not be repeated in every configuration.
+        codes[with_value] = column.default
+        with_value = np.array([number for number in with_value if values[number] is not MISSING], dtype=np.intp)
+    codes[with_value] = column.codes([values[number] for number in with_value])
+    wrong = with_value[np.isnan(codes[with_value])]
+    if wrong.size:
+        value = values[wrong[0]]
+        got = "but it is missing" if value is MISSING else f"got {value!r} ({type(value).__name__})"
+        raise ConfigError(f"{column.name!r}: expected {column.expected()}, {got}", int(wrong[0]))
+    return codes
+
+
 SpaceLike: TypeAlias = Union[Space, "ConfigurationSpace", Mapping[str, Any]]
-"""What users may give as a space."""
+"""What users may pass as a space."""
 
 
 def compile_space(space: SpaceLike) -> Space:
-    """Return the compiled space of a ConfigurationSpace or a dict; a Space is returned as it is."""
+    """Return a compiled search space.
+
+    Args:
+        space: A dict from names to ``(low, high)``, ``(low, high, "log")``, a list of choices, a constant or a
+            ConfigSpace hyperparameter; or a ConfigurationSpace; or a Space, which is returned as it is.
+
+    Raises:
+        SpaceError: If the space is empty, contradictory or cannot be encoded exactly.
+        InputTypeError: If it is none of these types.
+
+    Example:
+        >>> compile_space({"lr": (1e-5, 1e-1, "log"), "layers": (1, 6), "optimizer": ["adam", "sgd"]})
+        Space(layers, lr, optimizer)
+    """
     if isinstance(space, Space):
         return space
     from ConfigSpace import ConfigurationSpace
 
-    # A ConfigurationSpace is a Mapping too, so it is asked for first.
+    # A ConfigurationSpace is a Mapping too, so it is checked first.
     if isinstance(space, ConfigurationSpace):
         return _compile(space)
     if isinstance(space, Mapping):
-        if not space:
-            raise SpaceError("the search space is empty: it needs at least one hyperparameter")
         return _compile(space_from_dict(space))
     raise InputTypeError(f"expected a dict, a ConfigurationSpace or a Space, got {space!r} ({type(space).__name__})")
 
@@ -158,7 +235,7 @@ def _compile(source: ConfigurationSpace) -> Space:
         raise SpaceError("the search space is empty: it needs at least one hyperparameter")
     names = _parents_first(source)
     columns = tuple(column_of(source[name]) for name in names)
-    clauses = [list(source.parent_conditions_of[name]) for name in names]
+    clauses = [source.parent_conditions_of[name] for name in names]
     conditions = tuple(_condition(own, columns) for own in clauses)
     sizes = np.array([column.size for column in columns], dtype=np.intp)
     space = Space(
@@ -175,26 +252,22 @@ def _compile(source: ConfigurationSpace) -> Space:
         forbidden=tuple(compile_predicate(clause, columns) for clause in source.forbidden_clauses),
         forbidden_texts=tuple(map(str, source.forbidden_clauses)),
     )
-    default = _frozen(space.repair(np.full((1, len(names)), np.nan))[0])
-    return replace(space, default=default)
+    return replace(space, default=_frozen(space.repair(space.default[None])[0]))
 
 
-def _condition(clauses: Sequence[Any], columns: tuple[Column, ...]) -> Predicate | None:
+def _condition(clauses: Sequence[Any], columns: tuple[SpaceColumn, ...]) -> Predicate | None:
     parts = tuple(compile_predicate(clause, columns) for clause in clauses)
     return Junction(parts, every=True) if len(parts) > 1 else next(iter(parts), None)
 
 
 def _parents_first(source: ConfigurationSpace) -> tuple[str, ...]:
     """Order the names by depth in the condition graph, alphabetically within a depth."""
-    parents = {name: [parent.name for parent in source.parents_of[name]] for name in source}
-    depths: dict[str, int] = {}
 
+    @functools.cache
     def depth(name: str) -> int:
-        if name not in depths:
-            depths[name] = 1 + max((depth(parent) for parent in parents[name]), default=-1)
-        return depths[name]
+        return 1 + max((depth(parent.name) for parent in source.parents_of[name]), default=-1)
 
-    return tuple(sorted(parents, key=lambda name: (depth(name), name)))
+    return tuple(sorted(source, key=lambda name: (depth(name), name)))
 
 
 def _frozen(array: Any) -> Any:

@@ -1,1 +1,1 @@
-"""A belief about one function: kernels, Gaussian processes, target scaling. Sees arrays only."""
+"""Models of one function: kernels, Gaussian processes, target scaling. Sees arrays only."""

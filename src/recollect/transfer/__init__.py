@@ -1,22 +1,21 @@
-"""What past runs say: rankings, weights, ensembles.
+"""Transfer from past runs: rankings, weights, ensembles.
 
-Public names, loaded when first used: `rgpe_weights`, `tst_weights`, `Weights`, `slowdown_factor`.
+Public names, loaded on first use: `rgpe_weights`, `tst_weights`, `Weights`, `slowdown_factor`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from recollect.lazy import lazily
+from recollect._lazy import lazily
 
 if TYPE_CHECKING:
-    from recollect.transfer.bound import slowdown_factor
-    from recollect.transfer.rgpe import rgpe_weights
-    from recollect.transfer.tst import tst_weights
-    from recollect.transfer.weights import Weights
+    from recollect.transfer.weighting.base import Weights, slowdown_factor
+    from recollect.transfer.weighting.ranking_weights import rgpe_weights, tst_weights
 
 __all__ = ["Weights", "rgpe_weights", "slowdown_factor", "tst_weights"]
 
-_HOME = {"Weights": "weights", "rgpe_weights": "rgpe", "slowdown_factor": "bound", "tst_weights": "tst"}
+_HOME = dict.fromkeys(("Weights", "slowdown_factor"), "weighting.base")
+_HOME |= dict.fromkeys(("rgpe_weights", "tst_weights"), "weighting.ranking_weights")
 
 __getattr__ = lazily(__name__, _HOME)

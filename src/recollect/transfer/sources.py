@@ -1,11 +1,11 @@
-"""Past runs as Gaussian processes that predict together: what every transfer method asks.
+"""Past runs as Gaussian processes that predict together.
 
 Notation: k past runs, run i with ``X (n_i, d)`` in the encoding of the new space and targets ``y (n_i,)`` in the units
-in which its predictions are wanted: raw, standardised or copula scores, as the caller decided.  Each process
-standardises its targets, z = (y - centre) / scale, and its predictions are mapped back, so that means and variances of
-run i are in the units of its own ``y``.  ``members (k',)`` are the numbers of the runs that are asked; None asks all.
+in which its predictions are wanted: raw, standardized or copula scores, as the caller decides. Each process
+standardizes its targets, z = (y - centre) / scale, and its predictions are mapped back, so means and variances of run i
+are in the units of its own ``y``. ``subset (k',)`` are the numbers of the runs to evaluate; None evaluates all.
 
-``fitting.fit_sources`` finds the hyperparameters and makes ``Sources``.
+`source_fitting.fit_sources` finds the hyperparameters and creates `Sources`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from recollect.errors import InputError
-from recollect.numerics.arrays import FloatArray, IntArray
+from recollect.numerics.arrays import FloatArray, IntArray, KernelShape
+from recollect.runs.run import MIN_TRIALS
+from recollect.surrogate.batched_gp import BatchedGP
 from recollect.surrogate.gp import checked_data, checked_inputs
-from recollect.surrogate.kernels import Hyperparameters, KernelShape
-from recollect.surrogate.prior import PAST_PRIOR, Prior
+from recollect.surrogate.kernels import Hyperparameters
+from recollect.surrogate.prior import SOURCE_PRIOR, Prior
 from recollect.surrogate.scaling import standardize
-from recollect.surrogate.stack import GPStack
 
-FEWEST = 2  # observations that make a run worth remembering
 SQUARE_LIMITS = (1e-290, 1e290)  # of scale^2, as for a single process: variances stay finite and positive
 
 
@@ -40,137 +40,114 @@ class SourceData:
     y: FloatArray
 
     def __post_init__(self) -> None:
-        """Check the data and keep copies that nobody can write to."""
+        """Check the data and keep read-only copies."""
         try:
             X, y = checked_data(self.X, self.y)
         except InputError as error:
             raise InputError(f"past run {self.task!r}: {error}") from error
-        if y.size < FEWEST:
-            raise InputError(f"past run {self.task!r}: expected at least {FEWEST} observations, got {y.size}")
+        if y.size < MIN_TRIALS:
+            raise InputError(f"past run {self.task!r}: expected at least {MIN_TRIALS} observations, got {y.size}")
         object.__setattr__(self, "X", X)
         object.__setattr__(self, "y", y)
 
     def at(self, rows: IntArray) -> SourceData:
-        """The run reduced to some of its observations."""
+        """Return the run reduced to some of its observations."""
         return SourceData(self.task, self.X[rows], self.y[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFit:
-    """How past runs are fitted.
+    """How past runs are fitted; `source_fitting.representative_rows` chooses the observations of longer runs."""
 
-    A run with more than ``most`` observations is represented by that many of them.  The hyperparameters of a run with
-    more than ``most_for_fit`` are found on that many, while its posterior uses all (up to ``most``).  Which
-    observations represent a run is the rule of ``fitting.representative_rows``.
-    """
-
-    prior: Prior = PAST_PRIOR
-    restarts: int = 4
-    most: int = 1000
-    most_for_fit: int = 300
+    prior: Prior = SOURCE_PRIOR
+    restarts: int = 4  # random restarts of each fit
+    max_observations: int = 1000  # a longer run is represented by this many
+    max_fit_observations: int = 300  # a longer run's hyperparameters are found on this many, its posterior uses all
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        if self.restarts < 0:
-            raise InputError(f"SourceFit: expected restarts >= 0, got {self.restarts}")
-        for name, value in (("most", self.most), ("most_for_fit", self.most_for_fit)):
-            if value < FEWEST:
-                raise InputError(f"SourceFit: expected {name} >= {FEWEST}, got {value}")
+        for name, minimum in (("restarts", 0), ("max_observations", MIN_TRIALS), ("max_fit_observations", MIN_TRIALS)):
+            if getattr(self, name) < minimum:
+                raise InputError(f"SourceFit: expected {name} >= {minimum}, got {getattr(self, name)}")
 
 
 class Sources:
-    """k past runs, fitted; never changed after it was made."""
+    """The k past runs, fitted; immutable."""
 
-    __slots__ = ("_data", "_squares", "_stack", "best_rows", "centres", "scales", "shape", "sizes", "tasks", "theta")
+    __slots__ = ("_batch", "_centres", "_data", "_scales", "_squares", "shape", "tasks", "theta")
 
     def __init__(self, data: Sequence[SourceData], *, shape: KernelShape, theta: FloatArray) -> None:
-        """From the runs and their hyperparameters ``theta (k, d + 2)``, rows as of ``Hyperparameters.log``."""
+        """Take the runs and their hyperparameters ``theta (k, d + 2)``, rows as of ``Hyperparameters.log``."""
         check_columns(data, shape)
-        hyper = np.array(theta, dtype=np.float64)
-        if hyper.shape != (len(data), shape.d + 2) or not np.isfinite(hyper).all():
-            raise InputError(
-                f"Sources: expected finite logarithms of hyperparameters {(len(data), shape.d + 2)}, got {hyper.shape}"
-            )
+        theta = np.array(theta, dtype=np.float64)
+        if theta.shape != (len(data), shape.d + 2) or not np.isfinite(theta).all():
+            rule = f"finite logarithms of hyperparameters {(len(data), shape.d + 2)}"
+            raise InputError(f"Sources: expected {rule}, got {theta.shape}")
+        theta.flags.writeable = False
         standardized = [standardize(run.y) for run in data]
-        self._data = tuple(data)
+        self._data, self.shape = tuple(data), shape
         self.tasks: tuple[str, ...] = tuple(run.task for run in data)
-        self.shape = shape
-        self.theta: FloatArray = hyper
-        self.sizes: IntArray = np.array([run.y.size for run in data], dtype=np.intp)
-        self.best_rows: IntArray = np.array([int(run.y.argmin()) for run in data], dtype=np.intp)
-        self.centres: FloatArray = np.array([centre for _, centre, _ in standardized], dtype=np.float64)
-        self.scales: FloatArray = np.array([scale for _, _, scale in standardized], dtype=np.float64)
-        for values in (self.theta, self.sizes, self.best_rows, self.centres, self.scales):
-            values.flags.writeable = False
+        self.theta: FloatArray = theta
+        self._centres, self._scales = np.array([own[1:] for own in standardized], dtype=np.float64).reshape(-1, 2).T
         with np.errstate(over="ignore", under="ignore"):
-            self._squares = np.clip(self.scales * self.scales, *SQUARE_LIMITS)
-        self._stack = GPStack([run.X for run in data], [z for z, _, _ in standardized], shape=shape, theta=hyper)
+            self._squares = np.clip(self._scales * self._scales, *SQUARE_LIMITS)
+        self._batch = BatchedGP([run.X for run in data], [z for z, _, _ in standardized], shape=shape, theta=theta)
 
     def __len__(self) -> int:
         """Number of past runs."""
         return len(self._data)
 
-    @property
-    def k(self) -> int:
-        """Number of past runs."""
-        return len(self._data)
-
     def data(self, i: int) -> SourceData:
-        """The observations that represent run i; the lowest of them is in row ``best_rows[i]``."""
+        """The observations that represent run i."""
         return self._data[i]
 
     def hyper(self, i: int) -> Hyperparameters:
-        """Hyperparameters of run i, for its standardised targets."""
+        """Hyperparameters of run i, for its standardized targets."""
         return Hyperparameters.from_log(self.theta[i])
 
-    def means(self, X: npt.ArrayLike, members: npt.ArrayLike | None = None) -> FloatArray:
+    def means(self, X: npt.ArrayLike, subset: npt.ArrayLike | None = None) -> FloatArray:
         """Posterior means ``(k', m)`` at ``X (m, d)``."""
-        chosen = None if members is None else self._members(members)
-        return self._outward(self._stack.means(checked_inputs(X, self.shape.d), chosen), chosen)
+        chosen = None if subset is None else self._subset(subset)
+        return self._in_own_units(self._batch.means(checked_inputs(X, self.shape.d), chosen), chosen)
 
-    def posterior(self, X: npt.ArrayLike, members: npt.ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
+    def posterior(self, X: npt.ArrayLike, subset: npt.ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
         """Posterior means and variances of the latent functions, both ``(k', m)``, at ``X (m, d)``."""
-        chosen = None if members is None else self._members(members)
-        mean, variance = self._stack.posterior(checked_inputs(X, self.shape.d), chosen)
-        variance *= self._square(chosen)
-        return self._outward(mean, chosen), variance
+        chosen = None if subset is None else self._subset(subset)
+        mean, variance = self._batch.posterior(checked_inputs(X, self.shape.d), chosen)
+        variance *= self._squares[slice(None) if chosen is None else chosen, None]
+        return self._in_own_units(mean, chosen), variance
 
-    def covariances(self, A: npt.ArrayLike, B: npt.ArrayLike, members: npt.ArrayLike | None = None) -> FloatArray:
+    def covariances(self, A: npt.ArrayLike, B: npt.ArrayLike, subset: npt.ArrayLike | None = None) -> FloatArray:
         """Posterior covariances ``(k', a, b)`` of the latent functions between ``A (a, d)`` and ``B (b, d)``."""
-        chosen = self._members(np.arange(self.k) if members is None else members)
-        covariance = self._stack.covariances(checked_inputs(A, self.shape.d), checked_inputs(B, self.shape.d), chosen)
-        covariance *= self._square(chosen)[:, :, None]
+        chosen = self._subset(np.arange(len(self)) if subset is None else subset)
+        covariance = self._batch.covariances(checked_inputs(A, self.shape.d), checked_inputs(B, self.shape.d), chosen)
+        covariance *= self._squares[chosen, None, None]
         return covariance
 
     def reinterpolated(
-        self, X_t: npt.ArrayLike, members: npt.ArrayLike | None = None
+        self, X_t: npt.ArrayLike, subset: npt.ArrayLike | None = None
     ) -> Callable[[npt.ArrayLike], FloatArray]:
-        """Function from ``X (m, d)`` to the re-interpolated variances ``(k', m)`` given ``X_t (n, d)``.
+        """Function from ``X (m, d)`` to the re-interpolated variances ``(k', m)`` given ``X_t (n, d)``; means stay."""
+        chosen = self._subset(np.arange(len(self)) if subset is None else subset)
+        evaluate = self._batch.noise_free(checked_inputs(X_t, self.shape.d), chosen)
+        squares = self._squares[chosen, None]
+        return lambda X: evaluate(checked_inputs(X, self.shape.d)) * squares
 
-        The re-interpolated mean is that of ``means``.  Everything that does not depend on X is computed here, once.
-        """
-        chosen = self._members(np.arange(self.k) if members is None else members)
-        evaluate = self._stack.noise_free(checked_inputs(X_t, self.shape.d), chosen)
-        square = self._square(chosen)
-        return lambda X: evaluate(checked_inputs(X, self.shape.d)) * square
-
-    def _members(self, members: npt.ArrayLike) -> IntArray:
-        chosen = np.asarray(members)
+    def _subset(self, subset: npt.ArrayLike) -> IntArray:
+        """Check the numbers of runs."""
+        chosen = np.asarray(subset)
         if chosen.size == 0:
             chosen = chosen.astype(np.intp)
-        if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or np.any(chosen < 0) or np.any(chosen >= self.k):
-            raise InputError(f"Sources: expected members as integers (k',) from 0 to {self.k - 1}, got {members!r}")
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu" or np.any(chosen < 0) or np.any(chosen >= len(self)):
+            raise InputError(f"Sources: expected a subset as integers (k',) from 0 to {len(self) - 1}, got {subset!r}")
         return chosen.astype(np.intp)
 
-    def _outward(self, mean: FloatArray, chosen: IntArray | None) -> FloatArray:
-        """Standardised means in the units of each run."""
-        some: slice | IntArray = slice(None) if chosen is None else chosen
-        mean *= self.scales[some, None]
-        mean += self.centres[some, None]
+    def _in_own_units(self, mean: FloatArray, chosen: IntArray | None) -> FloatArray:
+        """Convert standardized means to the units of each run."""
+        rows: slice | IntArray = slice(None) if chosen is None else chosen
+        mean *= self._scales[rows, None]
+        mean += self._centres[rows, None]
         return mean
-
-    def _square(self, chosen: IntArray | None) -> FloatArray:
-        return np.asarray(self._squares[slice(None) if chosen is None else chosen, None])
 
 
 def check_columns(data: Sequence[SourceData], shape: KernelShape) -> None:

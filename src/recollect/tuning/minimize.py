@@ -1,4 +1,4 @@
-"""`minimize`: tune an objective, remember every trial, learn from every earlier run of the same problem."""
+"""`minimize` and `maximize`: tune an objective, store every trial, learn from earlier runs of the same problem."""
 
 from __future__ import annotations
 
@@ -7,44 +7,45 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from recollect._text import plural
 from recollect.errors import InputError, InputTypeError, StorageError
-from recollect.history.memory import DEFAULT_PROBLEM, Memory
-from recollect.history.run import Direction, Run, Trial
-from recollect.history.storage import faults
-from recollect.history.studies import SETTINGS_KEY, begin
-from recollect.optimizer.catalog import method as named
+from recollect.optimizer.catalog import method as method_named
 from recollect.optimizer.method import Method
 from recollect.optimizer.optimizer import Optimizer
+from recollect.progress import progress_bars
+from recollect.runs.run import Direction, Run, Trial
 from recollect.space.space import SpaceLike, compile_space
-from recollect.transfer.weights import as_count
-from recollect.tuning.board import Board
-from recollect.tuning.children import Children
-from recollect.tuning.evaluators import Evaluator, InThisProcess
-from recollect.tuning.outcome import Objective
-from recollect.tuning.presence import GRACE
-from recollect.tuning.progress import bar
+from recollect.storage.memory import DEFAULT_PROBLEM, Memory
+from recollect.storage.open import Store, patiently, storage_errors
+from recollect.storage.studies import SETTINGS_KEY, TaskStudy, get_or_create_study
+from recollect.tuning.heartbeat import GRACE_SECONDS
+from recollect.tuning.objective import Evaluator, InProcessEvaluator, Objective, PoolEvaluator
 from recollect.tuning.result import Result
-from recollect.tuning.session import Limits, Progress, Session
+from recollect.tuning.trial_queue import TrialQueue
+from recollect.tuning.worker import Budget, Worker, WorkerStatus
+from recollect.validation import as_count
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
 
-Where: TypeAlias = "str | os.PathLike[str] | Memory | BaseStorage | None"
-"""What a memory is given as; None: nothing is kept beyond the run."""
+MemoryLike: TypeAlias = "str | os.PathLike[str] | Memory | BaseStorage | None"
+"""What a memory can be given as; None: nothing is stored beyond the run."""
+
+NAME_WIDTH = 30  # characters of the task's name that the progress bar shows
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """What `minimize` is told besides the objective, the space and how to evaluate; its docstring explains them."""
+class TuningSettings:
+    """The arguments of `minimize` besides the objective, the space and the evaluator; its docstring explains them."""
 
     trials: int = 50
-    memory: Where = None
+    memory: MemoryLike = None
     problem: str = DEFAULT_PROBLEM
     task: str | None = None
     past: Iterable[Run] = ()
@@ -61,7 +62,7 @@ def minimize(  # noqa: PLR0913 - the public interface
     space: SpaceLike,
     *,
     trials: int = 50,
-    memory: Where = None,
+    memory: MemoryLike = None,
     problem: str = DEFAULT_PROBLEM,
     task: str | None = None,
     past: Iterable[Run] = (),
@@ -74,133 +75,198 @@ def minimize(  # noqa: PLR0913 - the public interface
     seed: int | None = 0,
     progress: bool = True,
 ) -> Result:
-    """Tune ``objective``, a function of a configuration (dict) that returns a number.
+    """Find the configuration with the lowest value, learning from past runs.
 
-    ``memory`` (a file name, a storage URL or a `Memory`) keeps every trial as it happens. All its earlier runs of the
-    same ``problem`` are past runs to learn from, with those given in ``past``; a ``task`` that has been begun there is
-    gone on with. Any number of processes may work on the same task at the same time.
+    A trial whose objective raises, returns no finite number or is killed has failed: the reason is stored, the run
+    continues, and the configuration is not tried again. Any number of processes may work on the same task of the same
+    memory at the same time.
 
-    It is over when the task has ``trials`` trials, after ``seconds``, or when a value as good as ``target`` is found;
-    trials that run then are finished. With ``workers`` above 1 or a time limit ``trial_seconds`` the objective is
-    evaluated in child processes; if one is killed, only its trial is lost. A trial that raises, returns no finite
-    number or is killed has failed; the reason is kept, the run goes on, the configuration is not tried again.
+    Args:
+        objective: Function of a configuration (dict) that returns a number, or `recollect.FAILED`.
+        space: Search space: a dict such as ``{"lr": (1e-5, 1.0, "log"), "kernel": ["rbf", "poly"]}``, or a
+            ``ConfigurationSpace``.
+        trials: Trial budget of the task, including trials of an earlier, interrupted call.
+        memory: File name, storage URL, Optuna storage or `Memory` that stores every trial as it happens; its earlier
+            runs of the same problem are past runs. None stores nothing.
+        problem: Name of the model or program; runs with the same name learn from each other.
+        task: Name of the dataset or instance of this run. An unfinished task of the memory is resumed.
+        past: Further past runs to learn from.
+        method: Name from `recollect.methods`, or a `Method`.
+        direction: ``"minimize"``, or ``"maximize"`` as in `maximize`.
+        workers: Number of trials to evaluate at the same time, each in a process of its own if more than 1. If such a
+            process is killed, only its trial is lost.
+        seconds: Time budget: start no new trial after this many seconds.
+        target: Stop when a value is at least as good as this; running trials are finished.
+        trial_seconds: Time limit of one trial; a trial that exceeds it has failed.
+        seed: Seed of the random streams; None for a different run every time.
+        progress: Whether to show a progress bar, at a terminal or in a notebook.
+
+    Returns:
+        The run with all its trials, the best configuration, and what past runs contributed.
+
+    Raises:
+        InputError: An argument has a value that makes no sense; `InputTypeError` for a wrong type.
+        SpaceError: The search space is invalid, or differs from the one that the task was started with.
+        StorageError: The memory could not be read or written; the trials so far are saved to a file.
+
+    Example:
+        >>> def error(config):
+        ...     return train(lr=config["lr"], kernel=config["kernel"])
+        >>> space = {"lr": (1e-5, 1.0, "log"), "kernel": ["rbf", "poly"]}
+        >>> result = recollect.minimize(error, space, memory="runs.db", problem="svm", task="wine")
+        >>> result.best_config, result.best_value
     """
     if not callable(objective):
         raise InputTypeError(f"objective: expected a function of a configuration, got {type(objective).__name__}")
-    evaluator = _evaluator(objective, as_count("workers", workers, least=1), trial_seconds)
-    told = (trials, memory, problem, task, past, method, direction, seconds, target, seed, progress)
-    return tune_with(evaluator, space, Settings(*told))
+    evaluator = _evaluator(objective, as_count("workers", workers, minimum=1), trial_seconds)
+    settings = (trials, memory, problem, task, past, method, direction, seconds, target, seed, progress)
+    return tune_with(evaluator, space, TuningSettings(*settings))
 
 
-def tune_with(evaluator: Evaluator, space: SpaceLike, settings: Settings) -> Result:
-    """Do what `minimize` does with an evaluator of any kind; it is closed in the end."""
-    limits = _limits(settings)
-    task = _unnamed() if settings.task is None else settings.task
+def maximize(  # noqa: PLR0913 - the public interface
+    objective: Objective,
+    space: SpaceLike,
+    *,
+    trials: int = 50,
+    memory: MemoryLike = None,
+    problem: str = DEFAULT_PROBLEM,
+    task: str | None = None,
+    past: Iterable[Run] = (),
+    method: str | Method = "rgpe-taf",
+    workers: int = 1,
+    seconds: float | None = None,
+    target: float | None = None,
+    trial_seconds: float | None = None,
+    seed: int | None = 0,
+    progress: bool = True,
+) -> Result:
+    """Find the configuration with the highest value, learning from past runs.
+
+    The same as `minimize` with ``direction="maximize"``; see there for all arguments. Values, ``target`` and the
+    result are the objective's own, not their negatives. Past runs must have ``direction="maximize"`` as well.
+
+    Returns:
+        The run with all its trials, the best configuration, and what past runs contributed.
+
+    Example:
+        >>> recollect.maximize(accuracy, {"C": (1e-3, 1e3, "log")}, memory="runs.db", problem="svm", task="wine")
+    """
+    return minimize(
+        objective, space, trials=trials, memory=memory, problem=problem, task=task, past=past, method=method,
+        direction="maximize", workers=workers, seconds=seconds, target=target, trial_seconds=trial_seconds, seed=seed,
+        progress=progress,
+    )  # fmt: skip
+
+
+def tune_with(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) -> Result:
+    """Do what `minimize` does, with an evaluator of any kind; close it at the end."""
+    budget = _budget(settings)
+    task = _default_task() if settings.task is None else settings.task
     empty = Run(task, space=compile_space(space), direction=settings.direction)
     assert empty.space is not None
-    memory = _memory(settings.memory)
-    store, told = memory.store, _told(settings)
+    memory = patiently(lambda: _memory(settings.memory))
+    store, note = memory.store, _settings_note(settings)
     try:
-        with faults(store.name):
-            entry = begin(store, settings.problem, task, space=empty.space, direction=settings.direction)
-            store.optuna.set_study_user_attr(entry.id, SETTINGS_KEY, told)
+        study = patiently(lambda: _described_study(store, settings.problem, empty, note))
         past = (*settings.past, *memory.past(empty.space, settings.problem, exclude=task, direction=empty.direction))
-        board = Board(store, entry, empty.space, grace=GRACE)
-        optimizer = _optimizer(past, empty, settings)
-        past = tuple(run for run, found in zip(past, optimizer.past, strict=True) if found.used)
-        session = Session(board, optimizer, evaluator, limits)
-        with bar(task, limits.trials, show=settings.progress) as tell:
-            _work(session, evaluator, tell, board=board, empty=empty)
+        queue = TrialQueue(store, study, empty.space, grace=GRACE_SECONDS)
+        optimizer = Optimizer(
+            empty.space, past, settings.method, horizon=settings.trials, seed=settings.seed,
+            direction=empty.direction, run=empty,
+        )  # fmt: skip
+        past = tuple(run for run, entry in zip(past, optimizer.past, strict=True) if entry.used)
+        worker = Worker(queue, optimizer, evaluator, budget)
+        _run_worker(worker, evaluator, queue, empty=empty, show=settings.progress)
     finally:
         evaluator.close()
         if memory is not settings.memory:
             memory.close()
-    influences = tuple(board.view.influences.get(number) for number in sorted(board.view.finished))
-    return Result(_known(board, empty), settings.problem, session.stopped, session.explain(), past, told, influences)
+    influences = tuple(queue.state.influences.get(number) for number in sorted(queue.state.finished))
+    return Result(_run_so_far(queue, empty), settings.problem, worker.stopped, worker.explain(), past, note, influences)
 
 
-def _work(
-    session: Session, evaluator: Evaluator, tell: Callable[[Progress], None], *, board: Board, empty: Run
-) -> None:
-    try:
-        session.work(tell)
-    except KeyboardInterrupt:
-        evaluator.close()
-        session.interrupt("interrupted")
-        raise
-    except StorageError as error:
-        raise _rescued(error, _known(board, empty, session.unsaved)) from error
+def _described_study(store: Store, problem: str, empty: Run, note: dict[str, Any]) -> TaskStudy:
+    """Return the study of a task, created if there is none, after storing how it is tuned."""
+    with storage_errors(store.name):
+        study = get_or_create_study(store, problem, empty.task, space=empty.space, direction=empty.direction)
+        store.optuna.set_study_user_attr(study.id, SETTINGS_KEY, note)
+        return study
 
 
-def _optimizer(past: Iterable[Run], empty: Run, settings: Settings) -> Optimizer:
-    assert empty.space is not None
-    return Optimizer(
-        empty.space,
-        past,
-        settings.method,
-        horizon=settings.trials,
-        seed=settings.seed,
-        direction=empty.direction,
-        run=empty,
-    )
+def _run_worker(worker: Worker, evaluator: Evaluator, queue: TrialQueue, *, empty: Run, show: bool) -> None:
+    with progress_bars("count", "note", "remaining", interactive=True) as update:
+
+        def show_status(status: WorkerStatus) -> None:
+            if show:
+                update(empty.task[:NAME_WIDTH], status.trials, worker.budget.trials, note=str(status))
+
+        try:
+            worker.run(show_status)
+        except StorageError as error:
+            raise _with_rescue_file(error, _run_so_far(queue, empty, worker.unsaved)) from error
+        except BaseException:  # Ctrl-C, a warning that is an error, a worker process that does not start
+            evaluator.close()
+            worker.interrupt("interrupted")
+            raise
 
 
-def _told(settings: Settings) -> dict[str, Any]:
-    """Return what is noted of the settings with the task."""
+def _settings_note(settings: TuningSettings) -> dict[str, Any]:
+    """Return what is stored with the task about how it is tuned."""
     packages = ("recollect", "numpy", "scipy", "ConfigSpace", "optuna")
     versions = {name: version(name) for name in packages} | {"python": platform.python_version()}
-    name = named(settings.method).name
+    name = method_named(settings.method).name
     return {"method": name, "trials": settings.trials, "seed": settings.seed, "versions": versions}
 
 
-def _known(board: Board, empty: Run, unsaved: Iterable[Trial] = ()) -> Run:
-    """Return the run as far as this process knows it."""
-    finished = board.view.finished
+def _run_so_far(queue: TrialQueue, empty: Run, unsaved: Iterable[Trial] = ()) -> Run:
+    """Return the run as far as this process has read it."""
+    finished = queue.state.finished
     trials = [*(finished[number] for number in sorted(finished)), *unsaved]
     return Run(empty.task, trials=trials, space=empty.space, direction=empty.direction)
 
 
-def _limits(settings: Settings) -> Limits:
+def _budget(settings: TuningSettings) -> Budget:
     seconds, target = settings.seconds, settings.target
     for name, value in (("seconds", seconds), ("target", target)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value)):
             raise InputError(f"{name}: expected a number or None, got {value!r}")
     if seconds is not None and seconds <= 0:
         raise InputError(f"seconds: expected a positive number or None, got {seconds!r}")
-    return Limits(as_count("trials", settings.trials, least=1), seconds, target)
+    return Budget(as_count("trials", settings.trials, minimum=1), seconds, target)
 
 
 def _evaluator(objective: Objective, workers: int, trial_seconds: float | None) -> Evaluator:
     if trial_seconds is not None and not (isinstance(trial_seconds, int | float) and trial_seconds > 0):
         raise InputError(f"trial_seconds: expected a positive number or None, got {trial_seconds!r}")
     if workers == 1 and trial_seconds is None:
-        return InThisProcess(objective)
-    return Children(objective, workers, limit=trial_seconds)
+        return InProcessEvaluator(objective)
+    return PoolEvaluator(objective, workers, time_limit=trial_seconds)
 
 
-def _memory(where: Where) -> Memory:
-    if isinstance(where, Memory):
-        return where
-    if where is None:
+def _memory(memory: MemoryLike) -> Memory:
+    if isinstance(memory, Memory):
+        return memory
+    if memory is None:
         from optuna.storages import InMemoryStorage
 
         return Memory(InMemoryStorage())
-    return Memory(where)
+    return Memory(memory)
 
 
-def _unnamed() -> str:
+def _default_task() -> str:
     return time.strftime("run of %Y-%m-%d %H:%M:%S") + f", process {os.getpid()}"
 
 
-def _rescued(error: StorageError, run: Run) -> StorageError:
-    """Save what this process knows to a file, and say where."""
-    from recollect.history.export import write_runs
+def _with_rescue_file(error: StorageError, run: Run) -> StorageError:
+    """Save the run as far as it is known to a file, and return the error with the name of the file."""
+    from recollect.storage.formats.export import write_runs
 
+    trials = f"{plural(len(run), 'trial')} known to this process"
     name = f"recollect-rescued-{os.getpid()}-{time.time_ns()}.jsonl"
     for folder in (Path.cwd(), Path(tempfile.gettempdir())):
         try:
             write_runs([run], folder / name)
         except OSError:
             continue
-        return StorageError(f"{error}; the {len(run)} trials known here are saved in {folder / name}")
-    return StorageError(f"{error}; the {len(run)} trials known here could not be saved to a file either")
+        return StorageError(f"{error}; {trials} saved in {folder / name}")
+    return StorageError(f"{error}; {trials} could not be saved to a file either")

@@ -1,4 +1,4 @@
-"""What a tuning run returns."""
+"""The result of a tuning run."""
 
 from __future__ import annotations
 
@@ -8,16 +8,23 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from recollect.history.run import Config, Run
-from recollect.optimizer.explain import Explanation
+from recollect._text import plural
+from recollect.optimizer.explanation import Explanation
+from recollect.runs.run import Config, Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
-    """The run, why it stopped, and what the past contributed.
+    """What `recollect.minimize` and `recollect.maximize` return.
 
-    past: the runs it could learn from. settings: method, trials, seed, versions. influences: for each trial of the run
-    why it was suggested (`recollect.history.studies`), None where nothing was noted.
+    Attributes:
+        run: All finished trials of the task, with the search space and the direction.
+        problem: Name of the problem.
+        stopped: Why the run stopped, such as "12 of 12 trials finished".
+        explanation: What past runs contributed.
+        past: The past runs that the method learned from.
+        settings: Method, trials, seed and versions of the libraries.
+        influences: For each trial, why it was suggested; None where nothing was noted.
     """
 
     run: Run
@@ -30,26 +37,34 @@ class Result:
 
     @property
     def best_config(self) -> Config | None:
-        """The best configuration, None if no trial has succeeded."""
+        """The best configuration; None if no trial succeeded."""
         return None if self.run.best is None else dict(self.run.best.config)
 
     @property
     def best_value(self) -> float | None:
-        """Its value, None if no trial has succeeded."""
+        """The value of the best configuration; None if no trial succeeded."""
         return None if self.run.best is None else self.run.best.value
 
     def explain(self) -> Explanation:
-        """Say what every past run contributed at the end and what drove the last suggestion."""
+        """Return what each past run contributed at the end and what drove the last suggestion; ``print`` it."""
         return self.explanation
 
     def report(self, path: str | os.PathLike[str]) -> None:
-        """Write a page of HTML that shows the run and what was transferred (extra ``report``)."""
-        import_module("recollect.report.run").write_report(self, path)  # the report knows the result, not the other way
+        """Write an HTML page that shows the run and what was transferred (extra ``report``).
+
+        Args:
+            path: File to write.
+
+        Raises:
+            MissingExtraError: plotly is not installed.
+            StorageError: The file cannot be written.
+        """
+        import_module("recollect.report.run.run_page").write_run_report(self, path)  # the report imports this module
 
     def __str__(self) -> str:
-        """Say in two lines how it went."""
+        """Return a summary of two lines."""
         count, failed = len(self.run), len(self.run) - len(self.run.succeeded)
-        head = f"{self.run.task}: {count} trial{'' if count == 1 else 's'}, {failed} failed; {self.stopped}"
+        head = f"{self.run.task}: {plural(count, 'trial')}, {failed} failed; {self.stopped}"
         if self.run.best is None:
             return f"{head}\nno trial succeeded"
         return f"{head}\nbest {self.best_value:.6g} with {self.best_config}"

@@ -1,5 +1,5 @@
-"""Transfer from past studies: the sampler itself is part of the package `recollect`."""
+"""A sampler that learns from past studies; it is part of the package `recollect`."""
 
-from recollect.integrations.optuna_sampler import TransferSampler
+from recollect.optuna import TransferSampler
 
 __all__ = ["TransferSampler"]

@@ -1,6 +1,6 @@
-"""Three finished studies, and a new one that starts from them.
+"""Start a new study from three finished ones.
 
-Run it in the root of the registry, where the folder `package` is.
+Run it in the root folder of the registry, which contains the folder `package`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ TransferSampler = optunahub.load_local_module(package="samplers/transfer", regis
 
 
 def objective(trial: optuna.Trial, shift: float) -> float:
-    """Return a bowl whose lowest point depends on the task."""
+    """Return a bowl whose minimum depends on the task."""
     x = trial.suggest_float("x", -5, 5)
     y = trial.suggest_float("y", -5, 5)
     return (x - shift) ** 2 + (y - 1) ** 2

@@ -1,9 +1,9 @@
 "use strict";
-// Drawing: the figures in view first, the others when the browser has time; again when the page turns dark or changes
-// its width.
+// Draws the figures in view first and the others when the browser is idle; redraws them when the color scheme or the
+// width changes.
 (() => {
   const FADED = 0.15;
-  const PAUSE = 100; // milliseconds without a change of width, before figures are drawn again
+  const PAUSE = 100; // milliseconds without a change of width before figures are redrawn
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const narrow = matchMedia("(max-width: 37.5rem)");
   const touch = matchMedia("(pointer: coarse)");
@@ -71,7 +71,7 @@
     for (const trace of keys.flatMap(tracesOf)) spec.traces[trace].visible = !off.has(trace);
   }
 
-  // A key switches its lines on and off; while it is pointed at, the lines of the others are faded.
+  // A key switches its lines on and off; pointing at it fades all other lines.
   for (const figure of figures) {
     const { plot, keys, spec } = figure;
     show(figure);
@@ -125,6 +125,6 @@
     addEventListener("beforeprint", () => figures.filter(({ drawn }) => !drawn).forEach(draw));
   }
 
-  // This script stands before plotly's, which is large: the text is there to be read while that is loaded.
+  // This script comes before plotly's, which is large: the text can be read while that loads.
   addEventListener("DOMContentLoaded", () => { if (figures.length) start(); });
 })();

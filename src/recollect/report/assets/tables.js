@@ -1,5 +1,5 @@
 "use strict";
-// Sorting: a click on a heading sorts upwards, the next one downwards, a third one restores the order of the page.
+// Sorting: the first click on a heading sorts ascending, the second descending, the third restores the original order.
 (() => {
   const collator = new Intl.Collator("en", { numeric: true });
   const turns = { none: "ascending", ascending: "descending", descending: "none" };

@@ -1,1 +1,1 @@
-"""The page on finished experiments: what methods did on benchmarks, and which differences are more than chance."""
+"""The page about finished experiments: how methods compare on benchmarks, and which differences are significant."""

@@ -1,11 +1,7 @@
-"""The pages of a memory, served on this machine and kept up to date while runs go on; nothing is ever written.
+"""The pages of a memory, served on this machine and kept up to date while runs continue; nothing is ever written.
 
-opening   a memory, opened for reading only
-marks     what tells whether anything has changed
-addresses which page is where
-shelf     pages that were made, kept until something changes
-live      a page made able to renew itself
-gate      who is let in, and what is told to browsers
-site      the pages as an application of Starlette
-serving   the server
+read_only   a memory, opened for reading only, and what tells whether anything has changed
+app         the pages as a Starlette application: their URLs, how they renew themselves, and how they are cached
+connections a limited number of connections, each with a limited time to send a request
+server      the server, who gets access, and the security headers of every response
 """

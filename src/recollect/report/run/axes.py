@@ -1,111 +1,152 @@
-"""Hyperparameters as axes: every value has a place between 0 and 1, an inactive one has a place of its own.
+"""Axes of the figures of a run: for values of trials, and for hyperparameters.
 
-Numbers and integers lie as the search sees them, on their linear or logarithmic scale; choices are spread evenly.
+The axis for values is logarithmic if all values are positive and some are far larger than others; failed trials are
+drawn beyond the worst value. On the axis of a hyperparameter, every value has a position between 0 and 1: numbers and
+integers lie where the search sees them, on their linear or logarithmic scale; choices are spread evenly.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from recollect.history.run import Config
+from recollect.analysis.run_data import RunData
+from recollect.analysis.run_progress import trial_values
 from recollect.numerics.arrays import FloatArray
-from recollect.report.names import named
-from recollect.report.run.values import compact
-from recollect.report.story import Story
-from recollect.space.columns import Choices, Column, Interval, Steps
-from recollect.space.reading import MISSING
+from recollect.report.figure import rounded
+from recollect.report.formatting import compact_number, param_text, printable
+from recollect.runs.run import Config, Run
+from recollect.space.columns import Choices, Interval, SpaceColumn, Steps
+from recollect.space.space import MISSING
 
-MOST = 12  # hyperparameters in a figure
-LABELS = 22  # signs of all labels of choices together: so many fit side by side on a narrow screen
-MOST_LABELS, LEAST_SIGNS = 5, 3  # labels that are shown side by side, and signs that are left of each
-OFF = "off"
+LOG_RATIO = 20.0  # between the largest and the smallest value, above which the scale is logarithmic
+MANY_DECADES, MAX_TICKS = 3.0, 8  # on a log axis: ticks at 1, 2 and 5 for fewer decades, at powers of 10 for more
+PADDING, BEYOND = 0.05, 0.1  # shares of the axis around the values, and from the worst value to failed trials
+
+
+@dataclass(frozen=True, slots=True)
+class ValueAxis:
+    """An axis for values; low and high are its ends, failed is the position of failed trials, all in its units."""
+
+    log: bool
+    low: float
+    high: float
+    failed: float
+
+    def layout(self, title: str = "value") -> dict[str, Any]:
+        """Return the axis as plotly expects it."""
+        ends = np.log10([self.low, self.high]) if self.log else np.array([self.low, self.high])
+        decades = float(ends[1] - ends[0])
+        step: str | int = "D2" if decades < MANY_DECADES else math.ceil(decades / MAX_TICKS)
+        scale = {"type": "log", "dtick": step, "tickformat": "~g"} if self.log else {}
+        return {"title": {"text": title}, "range": rounded(ends, 6), "zeroline": False, **scale}
+
+
+def value_axis(run: Run, others: FloatArray | None = None) -> ValueAxis:
+    """Return an axis for the values of a run with at least one value, and for others that are drawn beside them."""
+    values = trial_values(run)
+    every = values[np.isfinite(values)]
+    if others is not None:
+        every = np.concatenate([every, others[np.isfinite(others)]])
+    log = bool(every.min() > 0 and every.max() > LOG_RATIO * every.min())
+    scaled = np.log10(every) if log else every
+    low, high = float(scaled.min()), float(scaled.max())
+    span = (high - low) or abs(high) * 0.1 or 1.0
+    worst, sign = (high, 1.0) if run.direction == "minimize" else (low, -1.0)
+    failed = worst + sign * BEYOND * span
+    ends = [low - PADDING * span, high + PADDING * span]
+    if np.isnan(values).any():
+        ends[sign > 0] = failed + sign * PADDING * span
+    low, high, failed = (float(10.0 ** min(max(place, -307.0), 307.0)) if log else place for place in (*ends, failed))
+    return ValueAxis(log, low, high, failed)
+
+
+MAX_AXES = 12  # hyperparameters in a figure
+MAX_LABEL_CHARACTERS = 22  # of all labels of choices together: this many fit on a narrow screen
+MAX_LABELS, MIN_CHARACTERS = 5, 3  # labels that are shown side by side, and characters that are left of each
+INACTIVE_LABEL = "off"
+FAILED_MARKER = {"color": "@vermillion", "size": 8, "symbol": "x-thin-open", "line": {"width": 2}}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Axis:
-    """A hyperparameter. ticks: places and labels, from left to right; off: whether it is inactive in some trial."""
+class HyperparameterAxis:
+    """A hyperparameter as an axis; ticks: positions and labels; positions (n,): of trials, nan where it is inactive."""
 
     name: str
-    column: Column
+    column: SpaceColumn
     ticks: tuple[tuple[float, str], ...]
-    places: FloatArray
+    positions: FloatArray
 
     @property
-    def off(self) -> bool:
+    def sometimes_inactive(self) -> bool:
         """Whether it is inactive in some of the trials."""
-        return bool(np.isnan(self.places).any())
-
-    def text(self, place: float) -> str:
-        """Return the value at a place."""
-        code = place * self.column.size - 0.5 if isinstance(self.column, Choices) else place
-        return value_text(self.column.value(float(code)))
+        return bool(np.isnan(self.positions).any())
 
     @property
     def ordered(self) -> bool:
         """Whether its values have an order."""
         return not self.column.categorical
 
+    def text_at(self, position: float) -> str:
+        """Return the value at a position."""
+        code = position * self.column.size - 0.5 if isinstance(self.column, Choices) else position
+        return param_text(self.column.value(float(code)))
 
-def axes(story: Story, importance: Sequence[str] = ()) -> list[Axis]:
-    """Return the axes of the hyperparameters that vary: the most important ones of many, in the order of the space."""
-    if story.space is None:
+    def text_in(self, config: Config, otherwise: str = "inactive") -> str:
+        """Return the value in a configuration, or another text if it has none."""
+        return param_text(config.get(self.name, otherwise))
+
+    def range_text(self, positions: FloatArray) -> str:
+        """Return the range of values, or the choices, at these positions as a phrase."""
+        distinct = np.unique(positions[np.isfinite(positions)])
+        if not self.ordered:
+            return " or ".join(map(self.text_at, distinct))
+        low, high = self.text_at(distinct[0]), self.text_at(distinct[-1])
+        return low if low == high else f"{low} to {high}"
+
+
+def hyperparameter_axes(data: RunData, importance: Sequence[str] = ()) -> list[HyperparameterAxis]:
+    """Return the axes of the hyperparameters that vary, in the order of the space; of many, the most important ones."""
+    if data.space is None:
         return []
-    varying = [column for column, varies in zip(story.space.columns, story.space.varying, strict=True) if varies]
-    if len(varying) > MOST:
+    varying = [column for column, varies in zip(data.space.columns, data.space.varying, strict=True) if varies]
+    if len(varying) > MAX_AXES:
         rank = {name: place for place, name in enumerate(importance)}
-        first = {column.name for column in sorted(varying, key=lambda column: rank.get(column.name, len(rank)))[:MOST]}
+        ranked = sorted(varying, key=lambda column: rank.get(column.name, len(rank)))
+        first = {column.name for column in ranked[:MAX_AXES]}
         varying = [column for column in varying if column.name in first]
-    return [Axis(column.name, column, _ticks(column), _places(column, story.run.configs)) for column in varying]
+    configs = data.run.configs
+    return [HyperparameterAxis(column.name, column, _ticks(column), _positions(column, configs)) for column in varying]
 
 
-def value_text(value: Any) -> str:
-    """Return a value of a hyperparameter as it is shown."""
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return named(str(value), 60)
-
-
-def config_text(config: Config, most: int = 400) -> str:
-    """Return a configuration in one line."""
-    return named(", ".join(f"{name} = {value_text(value)}" for name, value in config.items()), most)
-
-
-def ends_text(axis: Axis, places: FloatArray) -> str:
-    """Return the values between which places lie, or the choices, as a phrase."""
-    known = np.unique(places[np.isfinite(places)])
-    if not axis.ordered:
-        return " or ".join(map(axis.text, known))
-    low, high = axis.text(known[0]), axis.text(known[-1])
-    return low if low == high else f"{low} to {high}"
-
-
-def _places(column: Column, configs: Sequence[Config]) -> FloatArray:
-    """Return the places (n,), nan where it is inactive."""
+def _positions(column: SpaceColumn, configs: Sequence[Config]) -> FloatArray:
+    """Return the positions (n,), nan where it is inactive."""
     codes = column.codes_anywhere([config.get(column.name, MISSING) for config in configs])
     return np.clip((codes + 0.5) / column.size if isinstance(column, Choices) else codes, 0.0, 1.0)
 
 
-def _ticks(column: Column) -> tuple[tuple[float, str], ...]:
+def _ticks(column: SpaceColumn) -> tuple[tuple[float, str], ...]:
     if isinstance(column, Interval):
-        return tuple((place, compact(column.value(place))) for place in (0.0, 0.5, 1.0))
+        return tuple((place, compact_number(column.value(place))) for place in (0.0, 0.5, 1.0))
     if isinstance(column, Steps) and column.choices is None:
         values = sorted({column.value(place) for place in (0.0, 0.5, 1.0)})
-        return tuple((float(code), compact(value)) for code, value in zip(column.codes(values), values, strict=True))
-    choices: tuple[Any, ...] = column.choices  # type: ignore[attr-defined]
-    places = _places(column, [{column.name: choice} for choice in choices])
-    return tuple(zip(places.tolist(), _fit(choices), strict=True))
+        codes = column.codes(values)
+        return tuple((float(code), compact_number(value)) for code, value in zip(codes, values, strict=True))
+    choices = column.choices or ()
+    positions = _positions(column, [{column.name: choice} for choice in choices])
+    return tuple(zip(positions.tolist(), _choice_labels(choices), strict=True))
 
 
-def _fit(choices: Sequence[Any]) -> list[str]:
-    """Return labels of choices that have room beside each other; of too many, the first and the last."""
-    texts = [value_text(choice) for choice in choices]
-    if len(texts) > MOST_LABELS:
+def _choice_labels(choices: Sequence[Any]) -> list[str]:
+    """Return labels of choices that fit beside each other; of too many, only the first and the last."""
+    texts = [param_text(choice) for choice in choices]
+    if len(texts) > MAX_LABELS:
         texts = [texts[0], *[""] * (len(texts) - 2), texts[-1]]
     most = max(map(len, texts))
-    while most > LEAST_SIGNS and sum(min(len(text), most) + 1 for text in texts if text) > LABELS:
+    while most > MIN_CHARACTERS and sum(min(len(text), most) + 1 for text in texts if text) > MAX_LABEL_CHARACTERS:
         most -= 1
-    return [named(text, most) if text else "" for text in texts]
+    return [printable(text, most) if text else "" for text in texts]

@@ -1,0 +1,256 @@
+"""What past runs were worth: their weights, how their spaces fit, how well they rank a task, how good their best is.
+
+Weights are recorded with the trials; those below half a percent not one by one: they are part of the rest, or count as
+0. Tasks that were imported, or whose method has no weights, have no such records.
+Notation: m suggestions that weighed past runs, k past runs that were ever named there.
+
+Rank agreement: of all pairs of this run's trials with different values, the share that the past run's model puts in the
+right order; chance has one half. The models are those that the method used: they come from the cache of fits.
+
+The best configuration of a past run has the rank of its value if it was tried here. Otherwise a model of this task
+predicts its value, and its rank is that among the model's predictions for the trials.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from recollect.analysis.memory_tasks import StoredTask
+from recollect.analysis.run_data import RunData
+from recollect.errors import NumericalError, RecollectWarning
+from recollect.numerics.arrays import BoolArray, FloatArray, IntArray, row_key
+from recollect.optimizer.method import Method
+from recollect.optimizer.past_runs import PastRun, align_past_runs, fit_past_runs
+from recollect.runs.run import Run
+from recollect.space.alignment import Alignment, align
+from recollect.space.space import Space
+from recollect.transfer.source_fitting import fit_sources
+from recollect.transfer.sources import SourceData, SourceFit
+from recollect.transfer.weighting.ranking import misranked_counts, tied_pairs
+
+# How this task is modelled to rank configurations that it has not tried.
+QUICK_FIT = SourceFit(restarts=2, max_observations=400, max_fit_observations=150)
+MAX_TRIALS_COMPARED = 2000  # the pairs of more do not fit into memory, and add nothing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightHistory:
+    """Weights of m suggestions and of k past runs, largest mean weight first."""
+
+    trials: IntArray  # (m,): trial numbers from 1
+    target: FloatArray  # (m,): weights of this task's own model
+    sources: tuple[str, ...]
+    source_weights: FloatArray  # (m, k)
+    dropped: BoolArray  # (m, k)
+    first_named: IntArray  # (k,): the first suggestion that names a past run
+
+    @property
+    def means(self) -> dict[str, float]:
+        """The mean weight of each past run."""
+        return dict(zip(self.sources, self.source_weights.mean(axis=0).tolist(), strict=True))
+
+    @property
+    def target_only(self) -> int:
+        """The number of suggestions that this task's own model decided alone."""
+        return int(np.count_nonzero(self.target >= 1.0))
+
+    def times_dropped(self, source: str) -> tuple[int, int]:
+        """Return how often a past run was dropped, and of how many suggestions."""
+        if source not in self.sources:
+            return 0, len(self.trials)
+        column = self.sources.index(source)
+        return int(self.dropped[:, column].sum()), len(self.trials) - int(self.first_named[column])
+
+
+def weight_history(data: RunData) -> WeightHistory | None:
+    """Return the weights of a run, None if none were recorded."""
+    numbered = enumerate(data.notes, start=1)
+    weighed = [(trial, note) for trial, note in numbered if note is not None and note.target_weight is not None]
+    if not weighed:
+        return None
+    names = list(dict.fromkeys(task for _, note in weighed for task in note.sources))
+    columns = {task: column for column, task in enumerate(names)}
+    weights = np.zeros((len(weighed), len(names)))
+    dropped, named = np.zeros_like(weights, dtype=np.bool_), np.zeros_like(weights, dtype=np.bool_)
+    for row, (_, note) in enumerate(weighed):
+        for task, weight in note.source_weights.items():
+            weights[row, columns[task]] = weight
+        dropped[row, [columns[task] for task in note.dropped]] = True
+        named[row, [columns[task] for task in note.sources]] = True
+    order = np.argsort(-weights.mean(axis=0), kind="stable")
+    return WeightHistory(
+        trials=np.array([trial for trial, _ in weighed], dtype=np.intp),
+        target=np.array([note.target_weight for _, note in weighed], dtype=np.float64),
+        sources=tuple(names[column] for column in order),
+        source_weights=weights[:, order],
+        dropped=dropped[:, order],
+        first_named=named[:, order].argmax(axis=0),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TransferMatrix:
+    """Mean weights of s past tasks, largest total weight first, behind the suggestions for t tasks."""
+
+    tasks: tuple[str, ...]
+    sources: tuple[str, ...]
+    weights: FloatArray  # (t, s)
+    target_weights: FloatArray  # (t,): mean weight of each task's own model
+    drop_rates: FloatArray  # (s,): share of the suggestions from which a past task was dropped
+    trials: IntArray  # (t,): number of trials with recorded weights
+
+
+def transfer_matrix(tasks: Sequence[StoredTask]) -> TransferMatrix | None:
+    """Return the weights that are recorded on the trials of all tasks; None if there are none."""
+    weighed = [task for task in tasks if task.notes]
+    names = list(dict.fromkeys(name for task in weighed for note in task.notes for name in note.sources))
+    if not names:
+        return None
+    columns = {name: column for column, name in enumerate(names)}
+    weights = np.zeros((len(weighed), len(names)))
+    dropped, suggestions = np.zeros(len(names)), np.zeros(len(names))
+    for row, task in zip(weights, weighed, strict=True):
+        for note in task.notes:
+            for name, weight in note.source_weights.items():
+                row[columns[name]] += weight / len(task.notes)
+            dropped[[columns[name] for name in note.dropped]] += 1
+        named = {columns[name] for note in task.notes for name in note.sources}
+        suggestions[list(named)] += len(task.notes)
+    order = np.argsort(-weights.sum(axis=0), kind="stable")
+    return TransferMatrix(
+        tuple(task.name for task in weighed),
+        tuple(names[column] for column in order),
+        weights[:, order],
+        np.array([np.mean([note.target_weight for note in task.notes]) for task in weighed]),
+        (dropped / suggestions)[order],
+        np.array([len(task.notes) for task in weighed], dtype=np.intp),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class BestConfigRank:
+    """Rank of a past run's best configuration among the trials that succeeded; None if it was tried here and failed."""
+
+    rank: int | None
+    tried: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourceUsefulness:
+    """A past run as this run saw it; None where something is unknown."""
+
+    task: str
+    trials: int | None  # None: it is not in the memory
+    overlap: float | None  # share of its values that could be used unchanged
+    changes: str = ""  # what was done to the others
+    agreement: float | None = None  # rank agreement
+    weight: float | None = None  # in the last suggestion
+    mean_weight: float | None = None
+    dropped_last: bool | None = None
+    times_dropped: tuple[int, int] | None = None  # how often, and of how many suggestions
+    best: BestConfigRank | None = None
+
+
+def source_usefulness(data: RunData, method: Method, history: WeightHistory | None) -> list[SourceUsefulness]:
+    """Return all past runs of a run in a known space, largest weight first."""
+    assert data.space is not None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecollectWarning)  # about runs that are of no use: the table says so
+        past = align_past_runs(data.past, data.space, data.run.direction, method)
+    useful = []
+    agreements, ranks = _rank_agreements(data, method, past), _best_ranks(data, past)
+    for entry, agreement, best in zip(past, agreements, ranks, strict=True):
+        share, changes = overlap(entry.alignment, entry.alignment.X.shape[1]), str(entry.alignment)
+        useful.append(SourceUsefulness(entry.task, entry.trials, share, changes, agreement=agreement, best=best))
+    if history is not None:
+        absent = set(history.sources) - {entry.task for entry in past}
+        useful += [SourceUsefulness(task, None, None) for task in sorted(absent)]
+        useful = [_with_weights(source, history) for source in useful]
+    return sorted(useful, key=lambda source: (-(source.weight or 0.0), -(source.mean_weight or 0.0), source.task))
+
+
+def overlap(alignment: Alignment, columns: int) -> float:
+    """Return the share of values of past configurations that could be used unchanged."""
+    lost = sum(alignment.dropped.values())
+    changed = sum(sum(counts.values()) for counts in (alignment.filled, alignment.ignored, alignment.outside))
+    every = (len(alignment.kept) + lost) * columns
+    return max(0.0, 1.0 - (lost * columns + changed) / every) if every else 0.0
+
+
+def _with_weights(source: SourceUsefulness, history: WeightHistory) -> SourceUsefulness:
+    weight, dropped = 0.0, False
+    if source.task in history.sources:
+        column = history.sources.index(source.task)
+        weight, dropped = float(history.source_weights[-1, column]), bool(history.dropped[-1, column])
+    mean, times = history.means.get(source.task, 0.0), history.times_dropped(source.task)
+    return replace(source, weight=weight, mean_weight=mean, dropped_last=dropped, times_dropped=times)
+
+
+def _rank_agreements(data: RunData, method: Method, past: tuple[PastRun, ...]) -> list[float | None]:
+    assert data.space is not None
+    agreements: list[float | None] = [None] * len(past)
+    X, y = _observations(data.run, data.space)
+    sources = fit_past_runs(past, data.space, method) if len(y) > 1 else None
+    if sources is None:
+        return agreements
+    X, y = X[:MAX_TRIALS_COMPARED], y[:MAX_TRIALS_COMPARED]
+    tied = tied_pairs(y)
+    pairs = len(y) * (len(y) - 1) // 2 - tied
+    if pairs == 0:
+        return agreements
+    # misranked_counts counts ordered pairs: a wrong pair counts twice, a pair of equal values once.
+    wrong = (misranked_counts(sources.means(X), None, y) - tied) / 2.0
+    used = [number for number, entry in enumerate(past) if entry.used]
+    for number, share in zip(used, (1.0 - wrong / pairs).tolist(), strict=True):
+        agreements[number] = float(np.clip(share, 0.0, 1.0))
+    return agreements
+
+
+def _best_ranks(data: RunData, past: tuple[PastRun, ...]) -> list[BestConfigRank | None]:
+    """Return the rank of each past run's best configuration in this run."""
+    assert data.space is not None
+    rows = [_best_row(run, entry.alignment) for run, entry in zip(data.past, past, strict=True)]
+    X, y = _observations(data.run, data.space)
+    tried = {row_key(x): float(value) for x, value in zip(X, y, strict=True)}
+    failed = {row_key(x) for x in align(data.space, [t.config for t in data.run.trials if not t.ok]).X}
+    untried = [number for number, x in enumerate(rows) if x is not None and row_key(x) not in tried]
+    predicted = _predicted_ranks(data.space, X, y, [rows[number] for number in untried])
+    ranks: list[BestConfigRank | None] = [None] * len(rows)
+    for number, x in enumerate(rows):
+        if x is None:
+            continue
+        if (key := row_key(x)) in tried:
+            ranks[number] = BestConfigRank(1 + int(np.count_nonzero(y < tried[key])), tried=True)
+        elif key in failed:
+            ranks[number] = BestConfigRank(None, tried=True)
+        elif predicted is not None:
+            ranks[number] = BestConfigRank(predicted[untried.index(number)], tried=False)
+    return ranks
+
+
+def _best_row(run: Run, alignment: Alignment) -> FloatArray | None:
+    """Return the encoding of a past run's best configuration, None if it has no place in the space."""
+    row = np.flatnonzero(alignment.kept == np.argmin(run.y)) if run.succeeded else np.empty(0, dtype=np.intp)
+    return np.asarray(alignment.X[row[0]]) if len(row) else None
+
+
+def _predicted_ranks(space: Space, X: FloatArray, y: FloatArray, rows: Sequence[FloatArray | None]) -> list[int] | None:
+    """Return the ranks of configurations that a model of this task predicts, None if there is no such model."""
+    if len(y) < 2 or y.min() == y.max() or not rows:
+        return None
+    try:
+        model = fit_sources([SourceData("", X, y)], shape=space.kernel_shape, settings=QUICK_FIT, cache=None, jobs=1)
+        ours, theirs = model.means(X)[0], model.means(np.array(rows))[0]
+    except NumericalError:
+        return None
+    return [1 + int(np.count_nonzero(ours < value)) for value in theirs.tolist()]
+
+
+def _observations(run: Run, space: Space) -> tuple[FloatArray, FloatArray]:
+    """Return the trials that succeeded and have a place in the space: X (m, d), y (m,), lower is better."""
+    aligned = align(space, [trial.config for trial in run.succeeded])
+    return aligned.X, run.y[aligned.kept]

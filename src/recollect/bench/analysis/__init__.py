@@ -1,0 +1,1 @@
+"""What finished experiments say: aggregates, tests, tables, figures."""

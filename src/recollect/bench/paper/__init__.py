@@ -1,0 +1,1 @@
+"""The paper's tables, its published values and its side studies."""

@@ -1,1 +1,0 @@
-"""What has been tried: trials and runs."""

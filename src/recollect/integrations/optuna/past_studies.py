@@ -1,0 +1,221 @@
+"""Past studies of an Optuna study: studies, storages, URLs, memories and runs, read into one form.
+
+Everything is read once, when the sampler is created; SQL databases in a few queries. A study that is tuned now is never
+its own past, even if it lives in a storage that was passed: it is recognized by its name and by the start time of one
+of its trials.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from optuna.distributions import BaseDistribution, json_to_distribution
+from optuna.storages import BaseStorage
+from optuna.study import Study
+from optuna.trial import FrozenTrial, TrialState
+
+from recollect._text import name_list
+from recollect.errors import InputError, InputTypeError, RecollectWarning, SpaceError, StorageError
+from recollect.runs.run import Config, Direction, Run
+from recollect.storage.memory import Memory, valid_trials
+from recollect.storage.open import Store, open_store
+from recollect.storage.optuna_conversion import direction_of, distributions, finished_trials
+from recollect.storage.sql_read import DAMAGE_ERRORS, StoredStudy, StoredTrial, read_finished, read_studies
+from recollect.storage.studies import NOTES_KEY, VOID_KEY
+
+Identity = tuple[str, frozenset[datetime]]
+
+MAX_NAMES_IN_WARNING = 3  # of studies that are left out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrialParams:
+    """The parameters of one trial, and the names (None: all) whose absence from it is evidence."""
+
+    values: Mapping[str, Any]
+    scope: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PastStudy:
+    """One past run, with what its objective asked for."""
+
+    run: Run
+    distributions: Mapping[str, BaseDistribution]  # of the parameters whose distribution never changed
+    records: tuple[TrialParams, ...]  # the parameters of each trial that shows when they are present
+    identity: Identity  # name of the study and start times of its trials
+    listed: bool  # whether the user passed this very study or run, not a storage that contains it
+
+
+def read_past(past: Any) -> tuple[PastStudy, ...]:
+    """Read the argument ``past`` of the sampler; a single entry need not be in a list."""
+    if isinstance(past, Run | Study | Memory | BaseStorage | str | PathLike):
+        past = [past]
+    if not isinstance(past, Iterable):
+        raise InputTypeError(f"past: expected studies, storages, storage URLs, memories or runs, got {_typed(past)}")
+    return tuple(entry for number, source in enumerate(past) for entry in _read(source, number))
+
+
+def shared_distributions(past: Sequence[PastStudy]) -> dict[str, BaseDistribution]:
+    """Return the distributions of the parameters on which all past studies with them agree."""
+    agreed: dict[str, BaseDistribution | None] = {}
+    for entry in past:
+        names = dict.fromkeys(name for record in entry.records for name in record.values)
+        for name in names if entry.distributions else ():  # a run without a space does not count
+            own = entry.distributions.get(name)
+            agreed[name] = own if name not in agreed or agreed[name] == own else None
+    return {name: distribution for name, distribution in agreed.items() if distribution is not None}
+
+
+def check_directions(past: Sequence[PastStudy], study: str, direction: Direction) -> None:
+    """Refuse a study or run that the user listed if its direction is not the one of the tuned study."""
+    for entry in past:
+        if entry.listed and entry.run.succeeded and entry.run.direction != direction:
+            raise InputError(
+                f"past: {entry.run.task!r} has direction {entry.run.direction}, but study {study!r} has {direction}; "
+                f"pass recollect.Run(..., direction={direction!r}) if its values are meant that way"
+            )
+
+
+def usable_studies(past: Sequence[PastStudy], *, own: Identity, direction: Direction) -> list[PastStudy]:
+    """Return the past studies to learn from: not the study itself, no empty one, none of the other direction."""
+    itself = [entry for entry in past if entry.identity[0] == own[0] and entry.identity[1] & own[1]]
+    others = [entry for entry in past if entry.run.succeeded and entry not in itself]
+    opposite = [entry for entry in others if not entry.listed and entry.run.direction != direction]
+    _warn_left_out(opposite, f"their direction is not {direction}")
+    return [entry for entry in others if entry not in opposite]
+
+
+def with_shared_parameters(past: Sequence[PastStudy], names: Iterable[str]) -> list[PastStudy]:
+    """Return the past studies that have at least one of these parameters."""
+    wanted = set(names)
+    strange = [entry for entry in past if not any(wanted & record.values.keys() for record in entry.records)]
+    _warn_left_out(strange, f"they have none of the parameters {', '.join(sorted(wanted))}")
+    return [entry for entry in past if entry not in strange]
+
+
+def _warn_left_out(left_out: Sequence[PastStudy], reason: str) -> None:
+    if left_out:
+        names = name_list((repr(entry.run.task) for entry in left_out), MAX_NAMES_IN_WARNING)
+        warnings.warn(f"past studies are left out because {reason}: {names}", RecollectWarning, stacklevel=2)
+
+
+def _read(source: Any, number: int) -> Iterator[PastStudy]:
+    if isinstance(source, Run):
+        yield _from_run(source)
+    elif isinstance(source, Study):
+        yield _from_study(source)
+    elif isinstance(source, Memory):
+        yield from _from_store(source.store)
+    elif isinstance(source, BaseStorage | str | PathLike):
+        if not isinstance(source, BaseStorage):
+            _refuse_missing(str(source))
+        yield from _from_store(open_store(source))
+    else:
+        raise InputTypeError(
+            f"past[{number}]: expected an optuna.Study, an Optuna storage, a storage URL, a recollect.Memory or a "
+            f"recollect.Run, got {_typed(source)}"
+        )
+
+
+def _from_store(store: Store) -> Iterator[PastStudy]:
+    studies = []
+    for study in read_studies(store):
+        if len(study.directions) == 1:
+            studies.append(study)
+        else:
+            message = f"past study {study.name!r} is left out: it has {len(study.directions)} objectives"
+            warnings.warn(message, RecollectWarning, stacklevel=2)
+    ended = read_finished(store, [study.id for study in studies], keys=(NOTES_KEY, VOID_KEY))
+    by_study = _stored_distributions(store, studies)
+    for study in studies:
+        direction: Direction = "maximize" if study.directions == ("MAXIMIZE",) else "minimize"
+        trials = ended[study.id]
+        yield PastStudy(
+            run=Run(study.name, trials=valid_trials(trials, direction), direction=direction),
+            distributions=by_study[study.id],
+            records=_records([trial.params for trial in trials if trial.state == TrialState.COMPLETE.name]),
+            identity=identity_of(study.name, trials),
+            listed=False,
+        )
+
+
+def _stored_distributions(store: Store, studies: Sequence[StoredStudy]) -> dict[int, dict[str, BaseDistribution]]:
+    """Return for each study the distributions that never changed."""
+    if not store.sql:
+        completed = (store.optuna.get_all_trials(study.id, False, (TrialState.COMPLETE,)) for study in studies)
+        return {study.id: constant_distributions(trials) for study, trials in zip(studies, completed, strict=True)}
+    texts: dict[int, dict[str, list[str]]] = {study.id: {} for study in studies}
+    columns = "t.study_id, a.param_name, a.distribution_json"
+    with store.reading() as fetch:
+        joined = "from trial_params a join trials t on a.trial_id = t.trial_id where t.state = 'COMPLETE'"
+        for study, name, text in fetch(f"select distinct {columns} {joined}"):
+            texts.get(study, {}).setdefault(name, []).append(text)
+    parsed = {}
+    for text in {text for names in texts.values() for (text, *_) in names.values()}:
+        with suppress(*DAMAGE_ERRORS):  # of a trial that was left out
+            parsed[text] = json_to_distribution(text)
+    constant = {study: {name: own for name, own in names.items() if len(own) == 1} for study, names in texts.items()}
+    return {study: {name: parsed[own[0]] for name, own in names.items()} for study, names in constant.items()}
+
+
+def _from_study(study: Study) -> PastStudy:
+    direction, trials = direction_of(study), study.get_trials(deepcopy=False)
+    pairs = finished_trials(trials, direction)
+    shown = [(frozen, trial.config) for frozen, trial in pairs if frozen.state == TrialState.COMPLETE]
+    return PastStudy(
+        run=Run(study.study_name, trials=[trial for _, trial in pairs], direction=direction),
+        distributions=constant_distributions(frozen for frozen, _ in shown),
+        records=_records([config for _, config in shown]),
+        identity=identity_of(study.study_name, trials),
+        listed=True,
+    )
+
+
+def _records(configs: Sequence[Config]) -> tuple[TrialParams, ...]:
+    """Return the trials of one study as evidence about the parameters that occur in it."""
+    scope = frozenset(name for config in configs for name in config)
+    return tuple(TrialParams(config, scope) for config in configs)
+
+
+def identity_of(name: str, trials: Iterable[FrozenTrial | StoredTrial]) -> Identity:
+    """Return what a study is recognized by."""
+    return name, frozenset(trial.datetime_start for trial in trials if trial.datetime_start is not None)
+
+
+def constant_distributions(trials: Iterable[FrozenTrial]) -> dict[str, BaseDistribution]:
+    """Return the distributions that are the same in all trials."""
+    first: dict[str, BaseDistribution] = {}
+    changed: set[str] = set()
+    for trial in trials:
+        for name, distribution in trial.distributions.items():
+            if first.setdefault(name, distribution) != distribution:
+                changed.add(name)
+    return {name: distribution for name, distribution in first.items() if name not in changed}
+
+
+def _from_run(run: Run) -> PastStudy:
+    try:
+        own = {} if run.space is None else distributions(run.space)
+    except SpaceError:  # choices that Optuna does not support: an objective cannot ask for them
+        own = {}
+    records = _records([trial.config for trial in run.succeeded])
+    return PastStudy(run, own, records, identity_of(run.task, ()), listed=True)
+
+
+def _refuse_missing(address: str) -> None:
+    """Refuse a file that does not exist; opening it would create it."""
+    name = address.removeprefix("sqlite:///").removeprefix("journal:")
+    if (name != address or "://" not in address) and not Path(name).expanduser().exists():
+        raise StorageError(f"past: expected an existing file, but there is none: {name}")
+
+
+def _typed(value: object) -> str:
+    return f"{value!r} ({type(value).__name__})"

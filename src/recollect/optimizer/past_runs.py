@@ -1,0 +1,125 @@
+"""Past runs as training data: aligned to the new space, brought to the method's scale, checked and fitted.
+
+Notation: past run i gives ``X (n_i, d)`` in the new space's encoding and ``y (n_i,)``, lower is better.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from recollect.errors import InputError, InputTypeError, RecollectWarning
+from recollect.optimizer.method import Method
+from recollect.progress import progress_bars
+from recollect.runs.run import MIN_TRIALS, Run, Unusable, left_out_message, why_unusable
+from recollect.space.alignment import Alignment, align_all
+from recollect.space.space import Space
+from recollect.surrogate.scaling import transform
+from recollect.transfer.fit_cache import FitCache
+from recollect.transfer.source_fitting import fit_sources
+from recollect.transfer.sources import SourceData, Sources
+from recollect.transfer.weighting.kl import DivergenceWeighting, refuse_unless_continuous
+from recollect.validation import as_list
+
+MAX_MAGNITUDE = 2.0**960  # values beyond this are divided by 2^64: sums and differences of predictions stay finite
+MIN_FITS_FOR_BAR = 8  # fewer fits than this finish before a progress bar helps
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PastRun:
+    """One past run as the optimizer sees it.
+
+    Attributes:
+        task: Name of its task.
+        trials: How many trials it has, failed ones included.
+        alignment: How its configurations fit the new space.
+        data: Its observations in the new space's encoding; None if the run is left out.
+        unusable: Why the run is left out; None if it is used.
+    """
+
+    task: str
+    trials: int
+    alignment: Alignment
+    data: SourceData | None
+    unusable: Unusable | None
+
+    @property
+    def used(self) -> bool:
+        """Whether the optimizer learns from the run."""
+        return self.data is not None
+
+
+def align_past_runs(runs: Iterable[Run], space: Space, direction: str, method: Method) -> tuple[PastRun, ...]:
+    """Align all runs to the space; those that are unusable stay in the result and are warned about."""
+    runs = as_list("past", runs, of="recollect.Run")
+    for number, run in enumerate(runs):
+        if not isinstance(run, Run):
+            raise InputTypeError(f"past[{number}] must be a recollect.Run, got {type(run).__name__}")
+        if run.direction != direction:
+            raise InputError(
+                f"past[{number}] ({run.task!r}) has direction {run.direction!r}, but this optimizer has {direction!r}: "
+                f"pass Run(..., direction={direction!r}) if its values are meant that way"
+            )
+    alignments = align_all(space, [[trial.config for trial in run.succeeded] for run in runs])
+    names = set(space.names)
+    past = tuple(_past_run(run, alignment, names, method) for run, alignment in zip(runs, alignments, strict=True))
+    _warn_unusable([entry for entry in past if not entry.used])
+    return past
+
+
+def source_data(past: Iterable[PastRun]) -> list[SourceData]:
+    """Return the observations of the runs that are used."""
+    return [entry.data for entry in past if entry.data is not None]
+
+
+def _past_run(run: Run, alignment: Alignment, names: set[str], method: Method) -> PastRun:
+    unusable = why_unusable(run, names)
+    if unusable is None and len(alignment.kept) < MIN_TRIALS:
+        unusable = Unusable.TOO_FEW_TRIALS
+    if unusable is not None:
+        return PastRun(run.task, len(run), alignment, None, unusable)
+    y = run.y[alignment.kept]
+    if np.abs(y).max() > MAX_MAGNITUDE:
+        y = np.ldexp(y, -64)
+    return PastRun(run.task, len(run), alignment, SourceData(run.task, alignment.X, transform(y, method.scaling)), None)
+
+
+def _warn_unusable(left_out: Sequence[PastRun]) -> None:
+    foreign = [repr(entry.task) for entry in left_out if entry.unusable is Unusable.NO_SHARED_PARAMETER]
+    messages = [left_out_message(foreign, Unusable.NO_SHARED_PARAMETER.value)] if foreign else []
+    for entry in left_out:
+        if entry.unusable is Unusable.TOO_FEW_TRIALS:
+            usable = len(entry.alignment.kept)
+            message = f"past run {entry.task!r} is left out: {usable} of its {entry.trials} trials can be used"
+            messages.append(f"{message}, at least {MIN_TRIALS} are needed. {entry.alignment}".rstrip())
+    for message in messages:
+        warnings.warn(message, RecollectWarning, stacklevel=4)
+
+
+def fit_past_runs(past: tuple[PastRun, ...], space: Space, method: Method) -> Sources | None:
+    """Fit the runs that are used, or take their fits from the cache; None if there are none to fit."""
+    data = source_data(past)
+    if not data or not method.models_past:
+        return None
+    with progress_bars("count", "remaining", interactive=True, transient=True) as update:
+
+        def show(done: int, total: int) -> None:
+            if total >= MIN_FITS_FOR_BAR:
+                update("fitting past runs", done, total)
+
+        settings, cache = method.sources, FitCache.default()
+        return fit_sources(data, shape=space.kernel_shape, settings=settings, cache=cache, progress=show)
+
+
+def check_method(method: Method, space: Space, past: tuple[PastRun, ...]) -> None:
+    """Refuse a method that cannot work in this space, with these past runs or with this installation."""
+    data = source_data(past)
+    if data and method.joint is not None:
+        method.joint.check(data)
+    if data and isinstance(method.weighting, DivergenceWeighting):
+        # A constant has a column of its own, but nothing varies along it.
+        varying = space.categorical & space.varying
+        refuse_unless_continuous(varying, space.names, conditional=space.conditional)

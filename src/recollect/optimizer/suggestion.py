@@ -1,0 +1,96 @@
+"""One suggestion: pure functions, no state.
+
+Rows are identified by the bytes of their encoding, so a configuration that was evaluated, is pending or has failed is
+never suggested again.
+
+Pending points are treated as if they had returned their predicted mean: the mean stays, the uncertainty around them
+vanishes, and so does the reason to go there again. Failed points never enter a model; the acquisition value of a
+candidate is multiplied by its probability of feasibility (`acquisition.functions`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from recollect.acquisition.functions import Acquisition, Score, weigh_by_feasibility
+from recollect.acquisition.maximize import LocalSearch, best_candidate, maximize_score
+from recollect.errors import ExhaustedError
+from recollect.numerics.arrays import FloatArray, row_key
+from recollect.space.sampling import uniform
+from recollect.space.space import Space
+from recollect.transfer.ensemble import Ensemble
+
+RANDOM_BATCHES = 64
+DRAWS_PER_BATCH = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Untried:
+    """What may still be suggested."""
+
+    space: Space  # the one searched
+    taken: frozenset[bytes]  # row keys of what was evaluated or is pending
+    candidates: FloatArray | None  # the free ones (m, d); None for a continuum
+    failed: FloatArray  # the points (f, d) that failed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Suggestion:
+    """A chosen point and why it was chosen."""
+
+    x: FloatArray  # (d,), encoded
+    reason: str  # in words
+    mean: float | None = None  # what the target's model predicts there, in the model's units
+    std: float | None = None  # standard deviation of that prediction
+    shares: FloatArray | None = None  # parts (k + 1,) of the acquisition value: of the sources and, last, of the target
+    notes: tuple[str, ...] = ()  # what the user should know about it
+
+
+def suggest_at_random(untried: Untried, reason: str, rng: np.random.Generator) -> Suggestion:
+    """Draw uniformly among what has not been tried."""
+    if untried.candidates is not None:
+        return Suggestion(untried.candidates[rng.integers(len(untried.candidates))], reason)
+    for _ in range(RANDOM_BATCHES):
+        for x in uniform(untried.space, DRAWS_PER_BATCH, rng):
+            if row_key(x) in untried.taken:  # decoding is slow, and changes no row that a configuration has
+                continue
+            point = round_trip(untried.space, x)
+            if row_key(point) not in untried.taken:
+                return Suggestion(point, reason)
+    raise ExhaustedError(
+        f"{RANDOM_BATCHES * DRAWS_PER_BATCH} random draws gave only configurations that were suggested before: "
+        f"after {len(untried.taken)} of them the search space is practically exhausted"
+    )
+
+
+def suggest_by_model(
+    acquisition: Acquisition, ensemble: Ensemble, untried: Untried, *, search: LocalSearch, rng: np.random.Generator
+) -> Suggestion:
+    """Maximize the acquisition function over what has not been tried."""
+    prepared = acquisition.prepare(ensemble, rng)
+    score = weigh_by_feasibility(prepared.score, ensemble.X, untried.failed, shape=untried.space.kernel_shape)
+    x = _best_untried(score, ensemble, untried, search=search, rng=rng)
+    if x is None:
+        return suggest_at_random(untried, "drawn at random: the model proposed only what was tried before", rng)
+    mean, variance = ensemble.target.predict(x[None, :])
+    shares = np.zeros(len(ensemble.weights.values))
+    shares[np.append(ensemble.active_sources, -1)] = prepared.shares(x)
+    return Suggestion(x, "highest acquisition value", float(mean[0]), float(np.sqrt(variance[0])), shares)
+
+
+def round_trip(space: Space, x: FloatArray) -> FloatArray:
+    """Return the encoding of the configuration that the user will see for ``x``."""
+    return np.asarray(space.encode(space.decode(x[None, :]))[0])
+
+
+def _best_untried(
+    score: Score, ensemble: Ensemble, untried: Untried, *, search: LocalSearch, rng: np.random.Generator
+) -> FloatArray | None:
+    if untried.candidates is not None:
+        return np.asarray(untried.candidates[best_candidate(score, untried.candidates, rng)[0]])
+    means = ensemble.model_weights @ ensemble.means_evaluated()
+    points, _ = maximize_score(untried.space, score, ensemble.X, means=means, settings=search, rng=rng)
+    seen = (round_trip(untried.space, x) for x in points)
+    return next((point for point in seen if row_key(point) not in untried.taken), None)

@@ -1,0 +1,340 @@
+"""Figures of hyperparameters: which mattered, slices, and parallel coordinates.
+
+Slices show the value of each trial against one hyperparameter after another, side by side on one scale of values.
+
+Parallel coordinates stand upright: a row for each hyperparameter, a line for each trial, its rank in the last row.
+Names stand on the left, so they never overlap and a narrow screen shows as many as a wide one. A line goes to the left
+edge where a hyperparameter is inactive, and to the right edge of the last row if the trial failed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from recollect._text import plural
+from recollect.analysis.importance import Importance
+from recollect.analysis.run_data import RunData
+from recollect.analysis.run_progress import best_trials, trial_values, value_ranks
+from recollect.report.figure import Figure, LegendKey, Spec, name_axis, rounded, rows_height, trace
+from recollect.report.formatting import IN_HOVER, ON_AXIS, join_names, number_text, percent, printable, thinned
+from recollect.report.run.axes import FAILED_MARKER, INACTIVE_LABEL, HyperparameterAxis, ValueAxis, value_axis
+from recollect.report.table import Table, simple_table
+from recollect.runs.run import Config, Run, Trial
+
+MAX_BARS = 30
+IMPORTANCE_HOVER = "<b>%{customdata}</b><br>importance %{x:.1f} %<extra></extra>"
+IMPORTANCE_QUESTION = "Which hyperparameters set the best trials apart?"
+PED_ANOVA = (
+    "Computed by Optuna's PED-ANOVA, which compares where the best trials lie with where all trials lie, one "
+    "hyperparameter at a time. It sees neither what acts only in combination nor what was hardly varied, and it is "
+    "rough with few trials."
+)
+ORDERED_QUESTION = "Where along each hyperparameter are good values?"
+CHOICES_QUESTION = "Which choices gave good values?"
+MAX_TRIALS, MAX_FAILED = 250, 60  # in each slice
+HEIGHT, BETWEEN, MARGINS = 175, 58, 66  # pixels of a slice, between two of them, around all of them
+GAP = 0.06  # share of the width between two slices
+INACTIVE_POSITION = -0.32
+MIN_CORRELATION, MIN_TRIALS = 0.3, 8  # from which on a rank correlation is worth mentioning
+SLICE_HOVER = "<b>trial %{customdata[0]}</b><br>%{meta[0]}: %{customdata[1]}<br>%{customdata[2]}<extra></extra>"
+
+
+def importance_figure(importance: Importance) -> Figure:
+    """Return a bar for each hyperparameter."""
+    names = list(importance.shares)[:MAX_BARS]
+    shares = 100.0 * np.array([importance.shares[name] for name in names])
+    hover = [printable(name, IN_HOVER) for name in names]
+    bars = trace(
+        type="bar", orientation="h", x=rounded(shares), y=list(range(len(names))), customdata=hover,
+        marker={"color": "@blue"}, width=0.6, hovertemplate=IMPORTANCE_HOVER,
+    )  # fmt: skip
+    rows = [(printable(name), 100.0 * share) for name, share in importance.shares.items()]
+    left_out = f" Not assessed: {join_names(importance.unassessed)}." if importance.unassessed else ""
+    (first, share), *others = importance.shares.items()
+    caption = f"{printable(first)} sets the best {importance.best} of {plural(importance.trials, 'trial')} apart most, "
+    caption += f"with {percent(share)} of the difference"
+    if others and others[0][1] > 0:
+        caption += f"; {printable(others[0][0])} follows with {percent(others[0][1])}"
+    table = simple_table("Importance of hyperparameters", [("name", ""), ("importance in %", ".1f")], rows)
+    x = {"title": {"text": "importance (%)"}, "range": [0, max(105.0 * shares.max() / 100.0, 1.0)]}
+    layout = {"xaxis": x, "yaxis": name_axis(names)}
+    height, more = rows_height(len(names)), f"{PED_ANOVA}{left_out}"
+    return Figure(IMPORTANCE_QUESTION, f"{caption}.", (bars,), layout, table, height=height, more=more)
+
+
+def slice_figures(data: RunData, axes: Sequence[HyperparameterAxis]) -> list[Figure]:
+    """Return the values against hyperparameters with an order, and against choices; none if there are no values."""
+    if data.run.best is None:
+        return []
+    figures = []
+    if ordered := [axis for axis in axes if axis.ordered]:
+        figures.append(_slices(data, ordered, ORDERED_QUESTION, *_trends(data.run, ordered)))
+    if choices := [axis for axis in axes if not axis.ordered]:
+        figures.append(_slices(data, choices, CHOICES_QUESTION, *_choices(data.run, choices)))
+    return figures
+
+
+def _slices(data: RunData, axes: Sequence[HyperparameterAxis], question: str, caption: str, table: Table) -> Figure:
+    run = data.run
+    scale = value_axis(run)
+    failed = [place for place, trial in enumerate(run.trials) if not trial.ok]
+    keep = [*best_trials(run), *failed[:: max(1, len(failed) // MAX_FAILED)]]
+    rows = thinned(len(run), MAX_TRIALS, keep=keep)
+    groups = _groups(run, rows)
+    traces: list[Spec] = []
+    layout: dict[str, Any] = {}
+    keys: dict[str, list[int]] = {label: [] for label, *_ in groups}
+    height = math.ceil(len(axes) / 2) * (HEIGHT + BETWEEN) - BETWEEN
+    for place, axis in enumerate(axes):
+        for label, own, marker in reversed(groups):  # the best on top
+            keys[label].append(len(traces))
+            traces.append(_dots(run, axis, own, scale=scale, marker=marker, place=place))
+        layout |= _slice_axes(axis, place, columns=min(len(axes), 2), height=height, scale=scale)
+    legend = tuple(
+        LegendKey(label, tuple(keys[label]), str(marker["color"])[1:].split(":")[0]) for label, _, marker in groups
+    )
+    more = _remarks(data, axes, hidden=len(run) - len(rows))
+    return Figure(question, caption, tuple(traces), layout, table, height=height + MARGINS, keys=legend, more=more)
+
+
+def _groups(run: Run, rows: Sequence[int]) -> list[tuple[str, list[int], dict[str, Any]]]:
+    best = set(best_trials(run))
+    ok = {place for place, trial in enumerate(run.trials) if trial.ok}
+    diamond = {"color": "@blue", "size": 9, "symbol": "diamond"}
+    every = [
+        (f"the best {len(best)}", [row for row in rows if row in best], diamond),
+        ("other trials", [row for row in rows if row in ok - best], {"color": "@grey:0.6", "size": 6}),
+        ("failed", [row for row in rows if row not in ok], FAILED_MARKER),
+    ]
+    return [group for group in every if group[1]]
+
+
+def _dots(
+    run: Run, axis: HyperparameterAxis, rows: Sequence[int], *, scale: ValueAxis, marker: dict[str, Any], place: int
+) -> Spec:
+    values = np.nan_to_num(trial_values(run)[list(rows)], nan=scale.failed)
+    suffix = str(place + 1) if place else ""
+    hover = [[row + 1, axis.text_in(run.trials[row].config), _outcome(run.trials[row])] for row in rows]
+    x = rounded(np.nan_to_num(axis.positions[list(rows)], nan=INACTIVE_POSITION))
+    where = {"x": x, "y": rounded(values, 6), "xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
+    text = {"meta": [printable(axis.name, IN_HOVER)], "customdata": hover}
+    return {**where, **text, "mode": "markers", "marker": marker, "hovertemplate": SLICE_HOVER}
+
+
+def _outcome(trial: Trial) -> str:
+    return "failed" if trial.value is None else f"value {number_text(trial.value)}"
+
+
+def _slice_axes(axis: HyperparameterAxis, place: int, *, columns: int, height: int, scale: ValueAxis) -> dict[str, Any]:
+    """Return the two axes of a slice."""
+    row, column = divmod(place, columns)
+    suffix = str(place + 1) if place else ""
+    top = height - row * (HEIGHT + BETWEEN)
+    width = (1.0 - GAP * (columns - 1)) / columns
+    left = column * (width + GAP)
+    ticks = list(axis.ticks)
+    if axis.sometimes_inactive:  # numbers have room for their ends only
+        ticks = [*([ticks[0], ticks[-1]] if axis.ordered else ticks), (INACTIVE_POSITION, INACTIVE_LABEL)]
+    value = scale.layout("" if column else "value") | ({"showticklabels": False} if column else {})
+    x = trace(
+        title={"text": printable(axis.name, 20), "standoff": 4}, domain=rounded([left, left + width]),
+        anchor=f"y{suffix}", range=[INACTIVE_POSITION - 0.12 if axis.sometimes_inactive else -0.07, 1.07],
+        tickvals=[round(at, 4) for at, _ in ticks], ticktext=[text for _, text in ticks], tickangle=0, zeroline=False,
+    )  # fmt: skip
+    domain = rounded([(top - HEIGHT) / height, top / height])
+    y = trace(**value, **({"matches": "y"} if place else {}), domain=domain, anchor=f"x{suffix}", nticks=5)
+    return {f"xaxis{suffix}": x, f"yaxis{suffix}": y}
+
+
+def _trends(run: Run, axes: Sequence[HyperparameterAxis]) -> tuple[str, Table]:
+    """Return Spearman's correlations of value and position as a caption and a table."""
+    from scipy.stats import spearmanr
+
+    values, correlations, rows = trial_values(run), {}, []
+    for axis in axes:
+        both = np.isfinite(values) & np.isfinite(axis.positions)
+        x, y = axis.positions[both], values[both]
+        if len(x) >= MIN_TRIALS and np.ptp(x) > 0 and np.ptp(y) > 0:
+            correlations[axis.name] = float(spearmanr(x, y).statistic)
+        rows.append((printable(axis.name), correlations.get(axis.name), int(np.isfinite(axis.positions).sum())))
+    columns = [("name", ""), ("rank correlation with the value", ".2f"), ("trials that use it", ".0f")]
+    return _trend_caption(correlations), simple_table("Hyperparameters and values", columns, rows)
+
+
+def _trend_caption(correlations: dict[str, float]) -> str:
+    name = max(correlations, key=lambda name: abs(correlations[name]), default="")
+    if not name:
+        return "There are too few trials to say how values change with a single hyperparameter."
+    if abs(correlations[name]) < MIN_CORRELATION:
+        return f"No single hyperparameter orders the values: all rank correlations are below {MIN_CORRELATION:g}."
+    way = "rise" if correlations[name] > 0 else "fall"
+    return f"Values {way} most clearly with growing {printable(name)} (rank correlation {correlations[name]:+.2f})."
+
+
+def _choices(run: Run, axes: Sequence[HyperparameterAxis]) -> tuple[str, Table]:
+    """Return the median values of choices as a caption and a table."""
+    medians = {axis.name: _choice_medians(run, axis) for axis in axes}
+    columns = [("name", ""), ("choice", ""), ("median value", ".4g"), ("trials", ".0f")]
+    rows = [(printable(name), choice, *pair) for name, choices in medians.items() for choice, pair in choices.items()]
+    return _choice_caption(medians), simple_table("Choices and values", columns, rows)
+
+
+def _choice_medians(run: Run, axis: HyperparameterAxis) -> dict[str, tuple[float, int]]:
+    """Return the median value of each choice and its number of trials; the best choice first."""
+    values = trial_values(run)
+    medians: dict[str, tuple[float, int]] = {}
+    for position in np.unique(axis.positions[np.isfinite(axis.positions)]):
+        own = values[(axis.positions == position) & np.isfinite(values)]
+        if len(own):
+            medians[axis.text_at(position)] = (float(np.median(own)), len(own))
+    return dict(sorted(medians.items(), key=lambda pair: pair[1][0], reverse=run.direction == "maximize"))
+
+
+def _choice_caption(medians: dict[str, dict[str, tuple[float, int]]]) -> str:
+    several = {name: list(choices.items()) for name, choices in medians.items() if len(choices) > 1}
+    if not several:
+        return "No two choices of the same hyperparameter succeeded."
+    name, choices = max(several.items(), key=lambda pair: abs(pair[1][0][1][0] - pair[1][-1][1][0]))
+    (best, (low, times)), (worst, (high, others)) = choices[0], choices[-1]
+    return (
+        f"For {printable(name)}, {best} has the best median value, {number_text(low)} ({plural(times, 'trial')}), and "
+        f"{worst} the worst, {number_text(high)} ({plural(others, 'trial')})."
+    )
+
+
+def _remarks(data: RunData, axes: Sequence[HyperparameterAxis], *, hidden: int) -> str:
+    remarks = []
+    if data.failed:
+        above = "above" if data.run.direction == "minimize" else "below"
+        remarks.append(f"Crosses {above} all values are failed trials.")
+    if any(axis.sometimes_inactive for axis in axes):
+        off = f"\N{LEFT DOUBLE QUOTATION MARK}{INACTIVE_LABEL}\N{RIGHT DOUBLE QUOTATION MARK}"
+        remarks.append(f"Trials at {off} do not use the hyperparameter.")
+    if hidden:
+        remarks.append(f"{hidden:,} of {len(data.run):,} trials are not drawn.")
+    return " ".join(remarks)
+
+
+COORDINATES_QUESTION = "What do the best trials have in common?"
+RANK_LABEL = "rank of the value"
+ROW_HEIGHT = 46  # pixels
+NAME_LENGTH = 18  # characters of a name on the left
+MAX_LINES, MAX_FAILED_LINES, MAX_TABLE_ROWS = 200, 50, 100  # lines of trials, of failed ones, rows of the table
+OFF_POSITION, FAILED_POSITION = -0.16, 1.16
+EDGE = 0.12  # share of an axis at both ends, in which labels stay inside
+NARROW, WIDE = 0.25, 0.5  # shares of an axis: the best trials agree where they span less and all trials span more
+COORDINATES_HOVER = "<b>trial %{customdata[0]}</b><br>%{customdata[1]}<extra></extra>"
+
+
+def parallel_coordinates_figure(data: RunData, axes: Sequence[HyperparameterAxis]) -> Figure | None:
+    """Return the trials as lines through their hyperparameters; None if nothing varies."""
+    run = data.run
+    if not axes or not run.trials:
+        return None
+    best = best_trials(run)
+    failed = [place for place, trial in enumerate(run.trials) if not trial.ok]
+    others = sorted(set(range(len(run))) - {*best, *failed})
+    drawn_others = [others[place] for place in thinned(len(others), MAX_LINES)]
+    drawn_failed = [failed[place] for place in thinned(len(failed), MAX_FAILED_LINES)]
+    every: list[tuple[str, Sequence[int], dict[str, Any]]] = [
+        (f"the other {len(others)}", drawn_others, {"color": "@grey:0.4", "width": 1}),
+        (f"failed ({len(failed)})", drawn_failed, {"color": "@vermillion:0.6", "width": 1.2, "dash": "4px,3px"}),
+        (f"the best {len(best)}", best, {"color": "@blue", "width": 2.4}),
+    ]
+    groups = [group for group in every if group[1]]
+    names = [*(printable(axis.name, NAME_LENGTH) for axis in axes), RANK_LABEL]
+    hidden = len(others) + len(failed) - len(drawn_others) - len(drawn_failed)
+    low = OFF_POSITION - 0.08 if any(axis.sometimes_inactive for axis in axes) else -0.03
+    high = FAILED_POSITION + 0.08 if failed else 1.03
+    traces = tuple(_trial_lines(run, axes, rows, line) for _, rows, line in groups)
+    keys = []
+    for place, (label, _, line) in enumerate(groups):
+        colour, dash = str(line["color"]), str(line.get("dash", ""))
+        keys.append(LegendKey(label, (place,), colour[1:].split(":", maxsplit=1)[0], dash))
+    layout = {
+        "xaxis": {"visible": False, "range": [low, high], "fixedrange": True},
+        "yaxis": {**name_axis(names), "range": [len(names) - 0.4, -0.4], "showgrid": True},
+        "annotations": _coordinates_labels(run, axes),
+        "margin": {"b": 8},
+    }
+    caption, table = _coordinates_caption(run, axes, best, hidden), _trial_table(run, axes)
+    height, legend = 20 + ROW_HEIGHT * len(names), tuple(reversed(keys))
+    return Figure(COORDINATES_QUESTION, caption, traces, layout, table, height=height, keys=legend)
+
+
+def _trial_lines(run: Run, axes: Sequence[HyperparameterAxis], rows: Sequence[int], line: dict[str, Any]) -> Spec:
+    """Trials as one trace, with gaps between their lines."""
+    ranks = value_ranks(run)
+    ends = np.where(np.isnan(ranks), FAILED_POSITION, (ranks - 1) / max(len(run.succeeded) - 1, 1))
+    matrix = np.column_stack([np.nan_to_num(axis.positions, nan=OFF_POSITION) for axis in axes])
+    x, y, hover = list[Any](), list[Any](), list[Any]()
+    for row in rows:
+        trial = run.trials[row]
+        x += [*rounded(np.append(matrix[row], ends[row]), 3), None]
+        y += [*range(len(axes) + 1), None]
+        hover += [[row + 1, text] for text in (*(_setting(axis, trial.config) for axis in axes), _outcome(trial), "")]
+    return {"x": x, "y": y, "customdata": hover, "mode": "lines", "line": line, "hovertemplate": COORDINATES_HOVER}
+
+
+def _setting(axis: HyperparameterAxis, config: Config) -> str:
+    return f"{printable(axis.name, ON_AXIS)}: {printable(axis.text_in(config), ON_AXIS)}"
+
+
+def _coordinates_labels(run: Run, axes: Sequence[HyperparameterAxis]) -> list[Spec]:
+    """Values below the rows; those at the ends stay inside."""
+    count = len(run.succeeded)
+    off = [(OFF_POSITION, INACTIVE_LABEL)]
+    rows = [(*axis.ticks, *(off if axis.sometimes_inactive else [])) for axis in axes]
+    ranks = [(0.0, "1 (best)"), (1.0, str(count))] if count > 1 else [(0.0, "1")] if count else []
+    ranks += [(FAILED_POSITION, "failed")] if count < len(run) else []
+    style = {"showarrow": False, "yanchor": "top", "yshift": -3, "borderpad": 1, "bgcolor": "@page:0.8"}
+    font, labels = {"color": "@soft", "size": 11}, []
+    for row, ticks in enumerate([*rows, tuple(ranks)]):
+        for place, text in (tick for tick in ticks if tick[1]):
+            anchor = "left" if 0.0 <= place < EDGE else "right" if 1.0 - EDGE < place <= 1.0 else "center"
+            labels.append(trace(x=round(place, 4), y=row, text=text, xanchor=anchor, **style, font=font))
+    return labels
+
+
+def _coordinates_caption(run: Run, axes: Sequence[HyperparameterAxis], best: Sequence[int], hidden: int) -> str:
+    if not best:
+        caption = "No trial succeeded, so there is no best one."
+    elif len(best) == 1:
+        caption = f"The best trial has {join_names([_setting(axis, run.configs[best[0]]) for axis in axes])}."
+    else:
+        caption = f"The best {len(best)} of {plural(len(run.succeeded), 'trial')} {_similarities(axes, best)}."
+    if hidden:
+        caption += f" {plural(hidden, 'line')} of other trials {'is' if hidden == 1 else 'are'} not drawn."
+    return caption
+
+
+def _similarities(axes: Sequence[HyperparameterAxis], best: Sequence[int]) -> str:
+    """Say where the best trials lie closer together than all trials."""
+    close = []
+    for axis in axes:
+        own, every = (some[np.isfinite(some)] for some in (axis.positions[list(best)], axis.positions))
+        if len(own) < 2 or 2 * len(own) < len(best) or np.ptp(every) < WIDE:
+            continue
+        if (np.ptp(own) <= NARROW) if axis.ordered else len(np.unique(own)) == 1:
+            used = "" if len(own) == len(best) else ", where it is used"
+            close.append(f"{printable(axis.name)} ({axis.range_text(own)}{used})")
+    if not close:
+        return "do not lie close together in any single hyperparameter"
+    return f"lie close together in {join_names(close)}, where all trials lie far apart"
+
+
+def _trial_table(run: Run, axes: Sequence[HyperparameterAxis]) -> Table:
+    ranks = value_ranks(run)
+    order = np.argsort(np.where(np.isnan(ranks), np.inf, ranks), kind="stable")[:MAX_TABLE_ROWS]
+    columns = [("trial", ".0f"), ("value", ".4g"), *((printable(axis.name, 40), "") for axis in axes)]
+    rows = []
+    for row in order.tolist():
+        trial = run.trials[row]
+        settings = [axis.text_in(trial.config, INACTIVE_LABEL) for axis in axes]
+        rows.append((row + 1, "failed" if trial.value is None else trial.value, *settings))
+    some = f"the best {MAX_TABLE_ROWS} of {len(run)}" if len(run) > MAX_TABLE_ROWS else "best first"
+    return simple_table(f"Trials, {some}", columns, rows)

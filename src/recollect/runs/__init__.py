@@ -1,0 +1,1 @@
+"""Trials and runs: what has been tried."""

@@ -1,0 +1,298 @@
+"""Trials and runs: the configurations that were evaluated, with their results.
+
+A `Trial` is one evaluated configuration; a `Run` has all trials of one task. Both are immutable: adding a trial returns
+a new run. Values are kept in the user's own units and direction; ``Run.y`` is the only place where
+``direction="maximize"`` turns into the internal convention that lower is better. `why_unusable` is the one rule
+for which past runs a new run can learn from: for the optimizer, memories, the Optuna sampler and reports.
+
+Notation: ``n`` trials of which ``m`` succeeded; ``X (m, d)`` their encodings, ``y (m,)`` their values, lower is better.
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from recollect._text import name_list
+from recollect.errors import InputError, InputTypeError
+from recollect.numerics.arrays import FloatArray
+from recollect.space.space import Space, SpaceLike, compile_space
+from recollect.validation import as_list
+
+Direction = Literal["minimize", "maximize"]
+Config = dict[str, Any]
+MAX_SECONDS: Final = 1e10  # 300 years; storages keep durations as pairs of dates, which end with the year 9999
+MIN_TRIALS = 2  # a past run with fewer usable trials has no ranking to learn from
+MAX_NAMED = 5  # of the runs that are left out, in a message
+
+
+class State(Enum):
+    """How a trial ended.
+
+    Attributes:
+        OK: The trial has a value.
+        FAILED: The trial has none. `recollect.FAILED` is short for this state.
+    """
+
+    OK = "ok"
+    FAILED = "failed"
+
+    def __repr__(self) -> str:
+        """Return the name, as users write it."""
+        return self.name
+
+
+FAILED: Final = State.FAILED
+
+
+def sign_of(direction: str) -> float:
+    """Return +1 for "minimize" and -1 for "maximize"; InputError for anything else."""
+    if isinstance(direction, str) and direction in ("minimize", "maximize"):  # an array compares elementwise
+        return 1.0 if direction == "minimize" else -1.0
+    raise InputError(f"direction must be 'minimize' or 'maximize', got {direction!r}")
+
+
+def as_number(value: object, where: str, expected: str = "a number or recollect.FAILED") -> float:
+    """Return a user's value as a float, which may be nan or inf; InputTypeError for anything but a number."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        raise InputTypeError(f"{where}: expected {expected}, got {value!r} ({type(value).__name__})")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One evaluated configuration.
+
+    Attributes:
+        config: The configuration, by hyperparameter.
+        value: The result in the user's units; None if and only if the trial failed.
+        state: How the trial ended.
+        seconds: How long the evaluation took, if known.
+        notes: Remarks, such as why the trial failed.
+
+    Raises:
+        InputError: State and value contradict each other, or a number is not finite.
+        InputTypeError: An argument has the wrong type.
+
+    Example:
+        ```python
+        recollect.Trial({"C": 0.1}, 0.25)
+        recollect.Trial({"C": 1e9}, None, recollect.FAILED)
+        ```
+    """
+
+    config: Config
+    value: float | None
+    state: State = State.OK
+    seconds: float | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check types, that numbers are finite, and that state and value agree."""
+        if not isinstance(self.config, Mapping):
+            raise InputTypeError(f"Trial: config must be a dict, got {type(self.config).__name__}")
+        if not isinstance(self.state, State):
+            raise InputTypeError(f"Trial: state must be State.OK or FAILED, got {self.state!r}")
+        if self.state is State.FAILED:
+            if self.value is not None:
+                raise InputError(f"a failed trial has no value, got {self.value!r}")
+        else:
+            number = math.nan if self.value is None else as_number(self.value, "Trial: value")
+            if not math.isfinite(number):
+                raise InputError(f"a trial that did not fail needs a finite value, got {self.value!r}")
+            object.__setattr__(self, "value", number)
+        if self.seconds is not None:
+            seconds = as_number(self.seconds, "Trial: seconds", "a number or None")
+            if not abs(seconds) <= MAX_SECONDS:
+                raise InputError(f"Trial: seconds must be finite and at most {MAX_SECONDS:g}, got {seconds}")
+            object.__setattr__(self, "seconds", seconds)
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any], value: object, *, where: str = "value") -> Trial:
+        """Return a trial with a value that need not be finite.
+
+        Args:
+            config: The configuration.
+            value: A number, `recollect.FAILED` or None. A number that is not finite is a failure.
+            where: What error messages call the value.
+
+        Raises:
+            InputTypeError: ``value`` is none of these, or the configuration is not a dict.
+        """
+        if not isinstance(config, Mapping):
+            raise InputTypeError(f"{where}: the configuration must be a dict, got {type(config).__name__}")
+        if value is FAILED or value is None:
+            return cls(dict(config), None, State.FAILED)
+        number = as_number(value, where)
+        if not math.isfinite(number):
+            return cls(dict(config), None, State.FAILED, notes=(f"the objective returned {number}",))
+        return cls(dict(config), number)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the trial has a value."""
+        return self.state is State.OK
+
+
+@dataclass(frozen=True, slots=True, init=False)
+class Run:
+    """All trials of one task, in the order in which they finished.
+
+    Attributes:
+        task: Name of the dataset or instance.
+        trials: The trials, including failed ones.
+        space: The search space, if known.
+        direction: "minimize" or "maximize".
+
+    Example:
+        ```python
+        run = recollect.Run("wine", [{"C": 0.1}, {"C": 10.0}, {"C": 1e9}], [0.3, 0.2, recollect.FAILED])
+        run.best.config  # {"C": 10.0}
+        ```
+    """
+
+    task: str
+    trials: tuple[Trial, ...]
+    space: Space | None
+    direction: Direction
+
+    def __init__(
+        self,
+        task: str = "",
+        configs: Sequence[Mapping[str, Any]] | None = None,
+        values: Iterable[object] | None = None,
+        *,
+        trials: Iterable[Trial] = (),
+        space: SpaceLike | None = None,
+        direction: Direction = "minimize",
+    ) -> None:
+        """Create a run from ``configs`` and ``values``, or from ``trials``.
+
+        Args:
+            task: Name of the dataset or instance.
+            configs: The configurations.
+            values: One number, `recollect.FAILED` or None per configuration.
+            trials: Trials, instead of configurations and values.
+            space: The search space, in any form that `recollect.compile_space` understands.
+            direction: "minimize" or "maximize".
+
+        Raises:
+            InputError: The arguments do not fit together.
+            InputTypeError: An argument has the wrong type.
+            ConfigError: A configuration does not belong to the space.
+        """
+        if not isinstance(task, str):
+            raise InputTypeError(f"Run: task must be a string, got {task!r} ({type(task).__name__})")
+        sign_of(direction)
+        all_trials = tuple(as_list("Run: trials", trials, of="trials"))
+        for index, trial in enumerate(all_trials):
+            if not isinstance(trial, Trial):
+                raise InputTypeError(f"Run: trials[{index}] must be a recollect.Trial, got {type(trial).__name__}")
+        if configs is not None or values is not None:
+            if all_trials:
+                raise InputError("Run: expected either configs and values, or trials; got both")
+            all_trials = _pair(task, configs, values)
+        compiled = None if space is None else compile_space(space)
+        if compiled is not None:
+            compiled.encode([trial.config for trial in all_trials])
+        for name, value in (("task", task), ("trials", all_trials), ("space", compiled), ("direction", direction)):
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        """Return the number of trials, including failed ones."""
+        return len(self.trials)
+
+    @property
+    def configs(self) -> list[Config]:
+        """The configurations of all trials."""
+        return [trial.config for trial in self.trials]
+
+    @property
+    def values(self) -> list[float | None]:
+        """The values of all trials in the user's units; None where a trial failed."""
+        return [trial.value for trial in self.trials]
+
+    @property
+    def succeeded(self) -> tuple[Trial, ...]:
+        """The trials that have a value."""
+        return tuple([trial for trial in self.trials if trial.value is not None])
+
+    @property
+    def X(self) -> FloatArray:
+        """The encodings (m, d) of the successful trials; InputError for a run without a space."""
+        if self.space is None:
+            raise InputError(f"run {self.task!r} has no space of its own: give Run(..., space=...)")
+        return self.space.encode([trial.config for trial in self.succeeded])
+
+    @property
+    def y(self) -> FloatArray:
+        """The values (m,) of the successful trials; lower is better in either direction."""
+        return sign_of(self.direction) * np.array([trial.value for trial in self.succeeded], dtype=float)
+
+    @property
+    def best(self) -> Trial | None:
+        """The best trial, the first of those tied; None if no trial has succeeded."""
+        succeeded = self.succeeded
+        return succeeded[int(np.argmin(self.y))] if succeeded else None
+
+    def with_trial(self, trial: Trial) -> Run:
+        """Return a new run with this trial added at the end."""
+        grown = object.__new__(Run)  # without encoding all trials again
+        fields = {"task": self.task, "trials": (*self.trials, trial), "space": self.space, "direction": self.direction}
+        for name, value in fields.items():
+            object.__setattr__(grown, name, value)
+        return grown
+
+
+class Unusable(Enum):
+    """Why a new run cannot learn from a past run; the value is the reason in words."""
+
+    OTHER_DIRECTION = "the direction differs"
+    NO_SHARED_PARAMETER = "no hyperparameter in common"
+    TOO_FEW_TRIALS = f"fewer than {MIN_TRIALS} usable trials"
+
+
+def why_unusable(run: Run, names: Set[str], direction: Direction | None = None) -> Unusable | None:
+    """Return why a new run with these hyperparameters cannot learn from ``run``, or None if it can.
+
+    A run whose trials have none of the hyperparameters would be aligned to a row of defaults. Alignment to the new
+    space may drop further trials; `optimizer.past_runs` checks `MIN_TRIALS` again after it. ``direction`` is that of
+    the new run; None does not compare directions.
+    """
+    if direction is not None and run.direction != direction:
+        return Unusable.OTHER_DIRECTION
+    if run.trials and not any(names & trial.config.keys() for trial in run.trials):
+        return Unusable.NO_SHARED_PARAMETER
+    return Unusable.TOO_FEW_TRIALS if len(run.succeeded) < MIN_TRIALS else None
+
+
+def left_out_message(tasks: Sequence[str], reason: str) -> str:
+    """Return the warning that names past runs that are left out, at most `MAX_NAMED` of them."""
+    return f"left out as past runs, {reason}: {name_list(tasks, MAX_NAMED)}"
+
+
+def _pair(task: str, configs: Sequence[Mapping[str, Any]] | None, values: Iterable[object] | None) -> tuple[Trial, ...]:
+    if configs is None or values is None:
+        raise InputError(f"run {task!r}: expected both configs and values, got only one of them")
+    configs = as_list(f"run {task!r}: configs", configs, of="configurations")
+    results = as_list(f"run {task!r}: values", values, of="numbers")
+    if len(configs) != len(results):
+        raise InputError(f"run {task!r}: {len(configs)} configs but {len(results)} values")
+    for index, config in enumerate(configs):
+        if not isinstance(config, Mapping):
+            raise InputTypeError(f"run {task!r}: configs[{index}] must be a dict, got {type(config).__name__}")
+    return tuple(
+        Trial.of(config, value, where=f"run {task!r}, values[{index}]")
+        for index, (config, value) in enumerate(zip(configs, results, strict=True))
+    )

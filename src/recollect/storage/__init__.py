@@ -1,0 +1,1 @@
+"""Past runs in Optuna storages and in files."""

@@ -1,0 +1,1 @@
+"""File formats of runs: JSON lines and CSV."""

@@ -1,0 +1,272 @@
+"""One study per problem and task: its name, its attributes, and how it is found or created.
+
+A study that recollect created has these user attributes; a study without them belongs to another program:
+
+    recollect:format       1
+    recollect:problem      the model or program that is tuned, "svm"
+    recollect:task         the dataset or instance of this run, "covertype"
+    recollect:direction    "minimize" or "maximize", like the study itself
+    recollect:space        the search space as JSON of ConfigSpace; absent when a run without a space was added
+    recollect:settings     how it was last tuned: method, trials, seed, versions; absent when a run was added
+
+A trial may have
+
+    recollect:notes        a list of sentences: why it failed, what was remarkable
+    recollect:influence    why it was suggested: "reason"; weights used: "target", "past" by task; "dropped" tasks
+    recollect:void         why it does not count: it was interrupted, or started twice
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from recollect._text import name_list
+from recollect.errors import InputError, InputTypeError, SpaceError, StorageError
+from recollect.runs.run import Direction, Trial
+from recollect.space.columns import Interval, SpaceColumn, Steps
+from recollect.space.serialization import from_json, to_json
+from recollect.space.space import Space
+from recollect.storage.open import Store, quiet_optuna
+from recollect.storage.sql_read import Damage, StoredStudy, StoredTrial, read_studies, report_damage
+
+FORMAT = 1
+FORMAT_KEY, PROBLEM_KEY, TASK_KEY = "recollect:format", "recollect:problem", "recollect:task"
+DIRECTION_KEY, SPACE_KEY, SETTINGS_KEY = "recollect:direction", "recollect:space", "recollect:settings"
+NOTES_KEY, INFLUENCE_KEY, VOID_KEY = "recollect:notes", "recollect:influence", "recollect:void"
+
+MAX_NAME_LENGTH = 512
+"""Databases keep this many characters of a study's name."""
+
+CREATION_SECONDS = 5.0
+"""Time that another process may take between creating a study and describing it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskStudy:
+    """The study of a task, as a memory sees it.
+
+    Attributes:
+        id: Optuna's id of the study.
+        name: Optuna's name of the study.
+        problem: The problem; None for a study of another program.
+        task: The task; the name of the study if another program created it.
+        direction: The direction; None for a study with several objectives.
+        space: The search space as JSON, if it is known.
+        settings: How it was last tuned, as far as it is known.
+    """
+
+    id: int
+    name: str
+    problem: str | None
+    task: str
+    direction: Direction | None
+    space: str | None
+    settings: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+
+def study_name(problem: str, task: str) -> str:
+    """Return the name of the study of a problem and task; slashes in them are escaped to keep names unique."""
+    for kind, text in (("problem", problem), ("task", task)):
+        if not isinstance(text, str):
+            raise InputTypeError(f"{kind}: expected a name, got {text!r} ({type(text).__name__})")
+        if not text.strip() or "\0" in text or text != text.encode("utf-8", "replace").decode("utf-8"):
+            raise InputError(f"{kind}: expected a name with at least one printable character, got {text!r}")
+    name = "/".join(part.replace("%", "%25").replace("/", "%2F") for part in (problem, task))
+    if len(name) > MAX_NAME_LENGTH:
+        raise InputError(
+            f"problem and task: expected names of at most {MAX_NAME_LENGTH} characters together, got {len(name)}"
+        )
+    return name
+
+
+def check_parameter_names(store: Store, names: Iterable[str]) -> None:
+    """Refuse names of hyperparameters that a database server cannot store; a SQLite file stores any."""
+    if store.engine is None or store.sqlite:
+        return
+    for name in names:
+        if len(name) > MAX_NAME_LENGTH or "\0" in name:
+            raise InputError(
+                f"{store.name}: hyperparameter {name[:40]!r}: this database stores names of at most {MAX_NAME_LENGTH} "
+                f"characters without NUL, got {len(name)} characters: rename it, or use a SQLite file"
+            )
+
+
+def as_task_study(study: StoredStudy, where: str) -> TaskStudy:
+    """Read the attributes of a study; StorageError for one that is damaged or has an unknown format."""
+    attributes = study.user_attrs
+    direction: Any = study.directions[0].lower() if len(study.directions) == 1 else None
+    if FORMAT_KEY not in attributes:
+        return TaskStudy(study.id, study.name, None, study.name, direction, None)
+    if reason := _defect(attributes, direction):
+        raise StorageError(f"{where}: study {study.name!r} {reason}")
+    problem, task, space = attributes[PROBLEM_KEY], attributes[TASK_KEY], attributes.get(SPACE_KEY)
+    settings = attributes.get(SETTINGS_KEY)
+    known = settings if isinstance(settings, Mapping) else {}
+    return TaskStudy(study.id, study.name, problem, task, direction, space, known)
+
+
+def _defect(attributes: Mapping[str, Any], direction: str | None) -> str:
+    """Return why a study of recollect cannot be used, "" if it can."""
+    version, space = attributes[FORMAT_KEY], attributes.get(SPACE_KEY)
+    if version != FORMAT:
+        newer = isinstance(version, int) and version > FORMAT
+        remedy = "install a newer version of recollect" if newer else "export it with the version that wrote it"
+        return f"has format {version!r:.80}, this version reads format {FORMAT}: {remedy}"
+    for key in (PROBLEM_KEY, TASK_KEY):
+        if not isinstance(attributes.get(key), str):
+            return f"lacks the attribute {key!r}"
+    if direction is None:
+        return "has several directions"
+    return "" if space is None or isinstance(space, str) else f"has an attribute {SPACE_KEY!r} that is not a text"
+
+
+def task_studies(store: Store, *, damage: list[Damage] | None = None) -> list[TaskStudy]:
+    """Return all studies of a storage; damaged ones, and those of unknown formats, are reported."""
+    studies, broken = [], []
+    for study in read_studies(store, damage=damage):
+        try:
+            studies.append(as_task_study(study, store.name))
+        except StorageError as error:
+            broken.append(Damage(f"study {study.name!r}", str(error).rpartition(f"study {study.name!r} ")[2]))
+    report_damage(store, broken, damage)
+    return studies
+
+
+def read_spaces(
+    store: Store, studies: Iterable[TaskStudy], *, damage: list[Damage] | None = None
+) -> dict[str | None, Space]:
+    """Return the search spaces of studies, by their JSON; damaged ones are reported."""
+    spaces: dict[str | None, Space] = {}
+    broken = []
+    for text, study in {study.space: study for study in studies if study.space is not None}.items():
+        try:
+            spaces[text] = from_json(text)
+        except SpaceError as error:
+            broken.append(Damage(f"the search space of study {study.name!r}", str(error)[:200]))
+    report_damage(store, broken, damage)
+    return spaces
+
+
+def with_notes(trial: Trial, record: StoredTrial) -> Trial:
+    """Return a trial with the notes that are stored with it, if any."""
+    notes = record.user_attrs.get(NOTES_KEY)
+    return replace(trial, notes=tuple(map(str, notes))) if isinstance(notes, list) else trial
+
+
+def check_problem(studies: Sequence[TaskStudy], problem: str, *, where: str) -> None:
+    """Raise InputError, with the existing problems, unless one of the studies belongs to the problem."""
+    problems = dict.fromkeys(study.problem for study in studies if study.problem is not None)
+    if problem not in problems:
+        existing = f"the problems are: {name_list(map(repr, problems))}" if problems else "there are no problems yet"
+        raise InputError(f"{where}: there is no problem {problem!r}; {existing}")
+
+
+def choose_study(studies: Sequence[TaskStudy], task: str, problem: str | None, *, where: str) -> TaskStudy:
+    """Return the study of a task; InputError if there is none, or several and ``problem`` is None."""
+    if problem is not None:
+        check_problem(studies, problem, where=where)
+    candidates = [study for study in studies if problem in (None, study.problem)]
+    matches = [study for study in candidates if study.task == task]
+    place = where if problem is None else f"{where}, problem {problem!r}"
+    if not matches:
+        tasks = name_list(dict.fromkeys(repr(study.task) for study in candidates))
+        raise InputError(f"{place}: there is no task {task!r}; the tasks are: {tasks}")
+    if len(matches) > 1:
+        problems = name_list(repr(study.problem) for study in matches if study.problem is not None)
+        raise InputError(f"{place}: several problems have a task {task!r}; name the problem as well: {problems}")
+    return matches[0]
+
+
+def find_study(store: Store, problem: str, task: str) -> TaskStudy | None:
+    """Return the study of a problem and task, None if there is none; StorageError if it is damaged."""
+    name = study_name(problem, task)
+    try:
+        study = store.optuna.get_study_id_from_name(name)
+    except KeyError:
+        return None
+    deadline = time.monotonic() + CREATION_SECONDS
+    while True:
+        damage: list[Damage] = []
+        found = read_studies(store, only=study, damage=damage)
+        if damage or not found:
+            reason = damage[0].reason if damage else "it was removed at this moment"
+            raise StorageError(
+                f"{store.name}: study {name!r} is damaged ({reason}): give the task another name, or restore a backup; "
+                "`recollect memory check` lists all damage"
+            )
+        if FORMAT_KEY in found[0].user_attrs or time.monotonic() > deadline:
+            return as_task_study(found[0], store.name)
+        time.sleep(0.05)
+
+
+def get_or_create_study(
+    store: Store, problem: str, task: str, *, space: Space | None, direction: Direction
+) -> TaskStudy:
+    """Return the study of a problem and task, created if there is none; InputError if space or direction differ."""
+    from optuna.exceptions import DuplicatedStudyError
+    from optuna.study import StudyDirection
+
+    name = study_name(problem, task)
+    check_parameter_names(store, () if space is None else space.names)
+    text = None if space is None else to_json(space)
+    existing = find_study(store, problem, task)
+    if existing is None:
+        try:
+            with quiet_optuna():
+                study = store.optuna.create_new_study([StudyDirection[direction.upper()]], name)
+        except DuplicatedStudyError:  # another process was faster
+            existing = find_study(store, problem, task)
+            if existing is None:
+                remedy = "give the task another name; 'recollect memory check' lists all damage"
+                raise StorageError(f"{store.name}: the study of task {task!r} is damaged: {remedy}") from None
+    elif existing.problem is None and existing.direction == direction and not store.optuna.get_all_trials(existing.id):
+        study, existing = existing.id, None  # its process was killed before it described the study
+    if existing is not None:
+        _check_same(existing, space, direction, where=store.name)
+        return existing
+    attributes = {PROBLEM_KEY: problem, TASK_KEY: task, DIRECTION_KEY: direction, FORMAT_KEY: FORMAT}
+    if text is not None:
+        attributes = {SPACE_KEY: text, **attributes}
+    for key, value in attributes.items():  # the format last: who sees it can see all others
+        store.optuna.set_study_user_attr(study, key, value)
+    return TaskStudy(study, name, problem, task, direction, text)
+
+
+def _check_same(study: TaskStudy, space: Space | None, direction: Direction, *, where: str) -> None:
+    place = f"{where}: task {study.task!r} of problem {study.problem!r}"
+    remedy = "give the task another name, or remove the old one first"
+    if study.problem is None:
+        raise InputError(f"{where}: there is a study named {study.name!r} that recollect did not create: {remedy}")
+    if study.direction != direction:
+        raise InputError(f"{place} is to {study.direction}, now to {direction}: {remedy}")
+    if space is None or study.space is None:
+        return
+    try:
+        difference = space_difference(from_json(study.space), space)
+    except SpaceError as error:
+        raise StorageError(f"{place}: its search space is damaged ({error}): {remedy}") from error
+    if difference is not None:
+        raise InputError(f"{place} has another search space ({difference}): {remedy}")
+
+
+def space_difference(old: Space, new: Space) -> str | None:
+    """Describe briefly the first difference of two spaces; None if they are the same."""
+    before, after = ({column.name: column for column in space.columns} for space in (old, new))
+    for names, what in ((before.keys() - after.keys(), "was removed"), (after.keys() - before.keys(), "is new")):
+        if names:
+            return f"{min(names)!r} {what}"
+    for name in sorted(before):
+        if str(old.source[name]) != str(new.source[name]):
+            was, now = _described(before[name]), _described(after[name])
+            return f"{name!r} was {was}, is {now}" if was != now else f"{name!r} has other choices or another default"
+    if to_json(old) != to_json(new):
+        return "conditions, forbidden combinations or defaults differ"
+    return None
+
+
+def _described(column: SpaceColumn) -> str:
+    log = isinstance(column, Interval | Steps) and column.log
+    return column.expected() + (" on a log scale" if log else "")

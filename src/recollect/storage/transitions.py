@@ -1,0 +1,72 @@
+"""Add trials and change their states: in one transaction in SQL databases, step by step in other storages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from recollect.storage import sql_write
+from recollect.storage.open import Store
+
+if TYPE_CHECKING:
+    from optuna.trial import FrozenTrial, TrialState
+
+
+def write_trials(store: Store, study: int, trials: Sequence[FrozenTrial]) -> list[tuple[int, int]]:
+    """Add trials to a study, all or none if the storage supports it; returns the (id, number) of each."""
+    if store.engine is not None:
+        return sql_write.insert_trials(store.engine, study, trials)
+    ids = [store.optuna.create_new_trial(study, trial) for trial in trials]
+    return [(trial, store.optuna.get_trial_number_from_id(trial)) for trial in ids]
+
+
+def move_trial(
+    store: Store,
+    trial: int,
+    states: tuple[TrialState, TrialState],
+    *,
+    value: float | None = None,
+    user: Mapping[str, Any] | None = None,
+    system: Mapping[str, Any] | None = None,
+) -> bool:
+    """Change the state of a trial, with its value and attributes; False if it was not in the first state.
+
+    Of several processes that try, exactly one succeeds.
+    """
+    attributes = sql_write.Attributes(user or {}, system or {})
+    if store.engine is not None:
+        return sql_write.update_trial_state(store.engine, trial, states, value=value, attributes=attributes)
+    return _move_step_by_step(store, trial, states, value=value, attributes=attributes)
+
+
+def _move_step_by_step(
+    store: Store,
+    trial: int,
+    states: tuple[TrialState, TrialState],
+    *,
+    value: float | None,
+    attributes: sql_write.Attributes,
+) -> bool:
+    """Do so in single steps: the change of state decides which process was first."""
+    from optuna.exceptions import UpdateFinishedTrialError
+
+    before, after = states
+    try:
+        if store.optuna.get_trial(trial).state != before:
+            return False
+        if after.is_finished():
+            _annotate(store, trial, attributes)
+            return store.optuna.set_trial_state_values(trial, after, None if value is None else [value])
+        moved = store.optuna.set_trial_state_values(trial, after)
+        if moved:
+            _annotate(store, trial, attributes)
+        return moved
+    except UpdateFinishedTrialError:
+        return False
+
+
+def _annotate(store: Store, trial: int, attributes: sql_write.Attributes) -> None:
+    for key, content in attributes.user.items():
+        store.optuna.set_trial_user_attr(trial, key, content)
+    for key, content in attributes.system.items():
+        store.optuna.set_trial_system_attr(trial, key, content)

@@ -1,0 +1,1 @@
+"""How past runs are weighed: one module per weighting."""

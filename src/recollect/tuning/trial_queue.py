@@ -1,0 +1,276 @@
+"""The trial queue of a task: any number of processes work on it together without a coordinator.
+
+Everything is in the storage. A worker claims a configuration by writing it as a running trial, with its heartbeat, in
+one step; the storage numbers trials consecutively. These numbers settle conflicts between processes:
+
+    two trials have the same configuration      the one with the lower number runs, the other is void
+    there are more trials than the limit        the ones with the lowest numbers run, the others are void
+
+A void trial does not count. A running trial whose worker is dead becomes void and is queued again, once; if its worker
+dies a second time, the trial has failed. States change by compare-and-set, so exactly one of several processes that
+notice a dead worker queues its trial.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import ConfigError, RecollectWarning
+from recollect.numerics.arrays import row_key
+from recollect.runs.run import Config, Trial
+from recollect.space.space import Space
+from recollect.storage.open import Store, storage_errors
+from recollect.storage.optuna_conversion import distributions, frozen_trial, params_of
+from recollect.storage.sql_read import SECONDS_KEY, StoredTrial, read_after
+from recollect.storage.studies import INFLUENCE_KEY, NOTES_KEY, VOID_KEY, TaskStudy, with_notes
+from recollect.storage.transitions import move_trial, write_trials
+from recollect.tuning.heartbeat import HEARTBEAT_KEY, HeartbeatMonitor, heartbeat
+from recollect.tuning.objective import Evaluation
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+    from optuna.trial import FrozenTrial, TrialState
+
+RETRY_KEY, ENQUEUED_KEY = "recollect:again", "fixed_params"
+DEAD_WORKER = "the worker that ran it stopped sending heartbeats"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedTrial:
+    """A trial that this process runs or can claim."""
+
+    id: int
+    number: int
+    config: Config
+
+
+@dataclass(slots=True, eq=False)
+class QueueState:
+    """The trials of a task when the queue was last read, by number."""
+
+    finished: dict[int, Trial] = field(default_factory=dict)
+    running: dict[int, Config] = field(default_factory=dict)
+    waiting: dict[int, ClaimedTrial] = field(default_factory=dict)  # that any worker may claim
+    void: set[int] = field(default_factory=set)  # that do not count
+    alive: set[int] = field(default_factory=set)  # running, and their workers send heartbeats
+    unread: list[Trial] = field(default_factory=list)  # finished, but not returned by `pop_finished` yet
+    influences: dict[int, Mapping[str, Any]] = field(default_factory=dict)  # why finished trials were suggested
+
+    def pop_finished(self) -> list[Trial]:
+        """Return the trials that have finished since the last call."""
+        trials = list(self.unread)
+        self.unread.clear()
+        return trials
+
+    def started(self) -> list[int]:
+        """Return the numbers of all running and finished trials, in order."""
+        return sorted([*self.finished, *self.running])
+
+    def planned(self) -> list[int]:
+        """Return the numbers of all running, finished and waiting trials, in order."""
+        return sorted([*self.finished, *self.running, *self.waiting])
+
+    def pending(self) -> dict[int, Config]:
+        """Return the configurations that are or will be evaluated."""
+        return self.running | {number: trial.config for number, trial in self.waiting.items()}
+
+
+class TrialQueue:
+    """One task in a memory, shared by all processes that work on it."""
+
+    def __init__(self, store: Store, study: TaskStudy, space: Space, *, grace: float) -> None:
+        """Open the queue of a task; workers without a heartbeat for ``grace`` seconds are presumed dead."""
+        self._store, self._study, self._space = store, study, space
+        self._distributions: dict[str, BaseDistribution] = distributions(space)
+        self._monitor = HeartbeatMonitor(grace)
+        self._claimed: dict[int, ClaimedTrial] = {}
+        self._keys: dict[int, bytes] = {}
+        self._last_settled = -1  # trials with ids up to this have ended and have been read
+        self.state = QueueState()
+
+    @property
+    def claimed(self) -> Sequence[ClaimedTrial]:
+        """The trials that this process runs."""
+        return tuple(self._claimed.values())
+
+    def read(self) -> QueueState:
+        """Read what has happened; queue the trials of dead workers again."""
+        with storage_errors(self._store.name):
+            last = self.state
+            self.state = QueueState(last.finished, void=last.void, unread=last.unread, influences=last.influences)
+            records = read_after(self._store, self._study.id, self._last_settled)
+            for record in records:
+                if record.number not in last.finished and record.number not in last.void:
+                    self._sort_in(record)
+            unfinished = [record.id for record in records if record.state in ("RUNNING", "WAITING")]
+            ids = [record.id for record in records]
+            self._last_settled = min(unfinished) - 1 if unfinished else max(ids, default=self._last_settled)
+            self._claimed = {number: trial for number, trial in self._claimed.items() if number in self.state.running}
+            return self.state
+
+    def claim(self, config: Config, *, limit: int, influence: Mapping[str, Any] | None = None) -> ClaimedTrial | None:
+        """Claim a configuration as a new trial; None if there are ``limit`` trials or another worker runs the same."""
+        from optuna.trial import TrialState
+
+        with storage_errors(self._store.name):
+            user = {} if influence is None else {INFLUENCE_KEY: dict(influence)}
+            frozen = self._frozen(config, TrialState.RUNNING, user=user, system={HEARTBEAT_KEY: heartbeat()})
+            ((trial_id, number),) = write_trials(self._store, self._study.id, [frozen])
+            trial = self._claimed[number] = ClaimedTrial(trial_id, number, config)
+        return trial if self._confirm(trial, limit) else None
+
+    def claim_waiting(self, *, limit: int) -> ClaimedTrial | None:
+        """Claim a trial that was queued by a user or because its worker died; None if there is none."""
+        from optuna.trial import TrialState
+
+        states = (TrialState.WAITING, TrialState.RUNNING)
+        for number, trial in sorted(self.state.waiting.items()):
+            if self.state.planned().index(number) >= limit:
+                return None
+            with storage_errors(self._store.name):
+                moved = move_trial(self._store, trial.id, states, system={HEARTBEAT_KEY: heartbeat()})
+                if moved:
+                    self._write_params(trial)
+                    self._claimed[number] = trial
+            if moved and self._confirm(trial, limit):
+                return trial
+        return None
+
+    def _confirm(self, trial: ClaimedTrial, limit: int) -> bool:
+        """Return whether a new claim stands now that all workers can see it; release it if not."""
+        state = self.read()
+        if trial.number not in state.running:
+            return False  # another worker presumed this process dead
+        first = next(number for number in state.planned() if self._keys[number] == self._keys[trial.number])
+        if first != trial.number:
+            self.release(trial, f"the same configuration as trial {first}")
+        elif state.planned().index(trial.number) >= limit:
+            self.release(trial, f"one more than the {limit} trials of the task")
+        else:
+            return True
+        return False
+
+    def _write_params(self, trial: ClaimedTrial) -> None:
+        """Write the parameters of a trial that was enqueued with Optuna; one of ours has them already."""
+        for frozen in self._store.optuna.get_all_trials(self._study.id, deepcopy=False):
+            if frozen._trial_id == trial.id:
+                for name, value in params_of(trial.config, self._distributions).items():
+                    if name not in frozen.params:
+                        distribution = self._distributions[name]
+                        internal = distribution.to_internal_repr(value)
+                        self._store.optuna.set_trial_param(trial.id, name, internal, distribution)
+
+    def finish(self, trial: ClaimedTrial, evaluation: Evaluation) -> None:
+        """Write the result of a trial."""
+        from optuna.trial import TrialState
+
+        states = (TrialState.RUNNING, TrialState.COMPLETE if evaluation.ok else TrialState.FAIL)
+        notes: dict[str, Any] = {NOTES_KEY: list(evaluation.notes)} if evaluation.notes else {}
+        notes[SECONDS_KEY] = evaluation.seconds  # Optuna's times are naive: wrong across a change of summer time
+        with storage_errors(self._store.name):
+            moved = move_trial(self._store, trial.id, states, value=evaluation.value, user=notes)
+        self._claimed.pop(trial.number, None)
+        if not moved:
+            reason = "sent no heartbeat for so long that another worker took it over"
+            message = f"trial {trial.number} {reason}: its value {evaluation.value} is not used"
+            warnings.warn(message, RecollectWarning, stacklevel=2)
+
+    def release(self, trial: ClaimedTrial, reason: str) -> None:
+        """Give up a claimed trial: it becomes void."""
+        from optuna.trial import TrialState
+
+        with storage_errors(self._store.name):
+            move_trial(self._store, trial.id, (TrialState.RUNNING, TrialState.FAIL), user={VOID_KEY: reason})
+        self._claimed.pop(trial.number, None)
+        self.state.running.pop(trial.number, None)
+        self.state.void.add(trial.number)
+
+    def write_heartbeat(self, trial: int, latest: dict[str, Any]) -> None:
+        """Write a heartbeat to a trial; one that has ended in the meantime needs none."""
+        from optuna.exceptions import OptunaError
+
+        try:
+            with storage_errors(self._store.name):
+                self._store.optuna.set_trial_system_attr(trial, HEARTBEAT_KEY, latest)
+        except (OSError, OptunaError, KeyError):
+            return  # the next one may succeed; finishing the trial meets the same fault and reports it
+
+    def _sort_in(self, record: StoredTrial) -> None:
+        """Add a stored trial to the state."""
+        number, state = record.number, self.state
+        if VOID_KEY in record.user_attrs:
+            state.void.add(number)
+        elif record.state == "WAITING":
+            config = record.params or record.system_attrs.get(ENQUEUED_KEY, {})
+            if self._in_space(number, config):  # others can only be run by Optuna
+                state.waiting[number] = ClaimedTrial(record.id, number, dict(config))
+        elif not self._in_space(number, record.params):
+            self._leave_out(record)
+        elif record.state == "RUNNING":
+            latest = record.system_attrs.get(HEARTBEAT_KEY)
+            if number not in self._claimed and self._monitor.is_dead(number, latest):
+                self._requeue(record)
+                return
+            state.running[number] = record.params
+            if latest is not None:
+                state.alive.add(number)
+        elif (trial := record.as_trial()) is not None:
+            trial = state.finished[number] = with_notes(trial, record)
+            state.unread.append(trial)
+            if INFLUENCE_KEY in record.user_attrs:
+                state.influences[number] = record.user_attrs[INFLUENCE_KEY]
+        else:  # pruned by another program
+            state.void.add(number)
+
+    def _in_space(self, number: int, config: Config) -> bool:
+        """Return whether a trial's configuration belongs to the space; remember its key."""
+        if number not in self._keys:
+            try:
+                self._keys[number] = row_key(self._space.encode([config])[0])
+            except ConfigError:
+                return False
+        return True
+
+    def _leave_out(self, record: StoredTrial) -> None:
+        """Leave out a trial of another space; one that is running may not have all its parameters yet."""
+        if record.state != "RUNNING":
+            self.state.void.add(record.number)
+            trial = f"trial {record.number} of {self._study.name!r}"
+            message = f"{self._store.name}: {trial} is left out: it does not belong to this search space"
+            warnings.warn(message, RecollectWarning, stacklevel=4)
+
+    def _requeue(self, record: StoredTrial) -> None:
+        """Queue the trial of a dead worker again; one that was queued again before has failed.
+
+        A worker may have died before it could release a claim that another trial had forestalled: that one is void.
+        """
+        from optuna.trial import TrialState
+
+        states, key = (TrialState.RUNNING, TrialState.FAIL), self._keys[record.number]
+        first = next((number for number in self.state.planned() if self._keys[number] == key), None)
+        if first is not None:
+            reason = f"{DEAD_WORKER}; the same configuration as trial {first}"
+            move_trial(self._store, record.id, states, user={VOID_KEY: reason})
+            self.state.void.add(record.number)
+            return
+        retries = record.system_attrs.get(RETRY_KEY, 0)
+        user = {NOTES_KEY: [f"{DEAD_WORKER}, twice"]} if retries else {VOID_KEY: f"{DEAD_WORKER}: queued again"}
+        if move_trial(self._store, record.id, states, user=user) and not retries:
+            system = {HEARTBEAT_KEY: heartbeat(), RETRY_KEY: retries + 1}
+            retry = self._frozen(record.params, TrialState.WAITING, user={}, system=system)
+            ((trial_id, number),) = write_trials(self._store, self._study.id, [retry])
+            self._keys[number] = self._keys[record.number]
+            self.state.waiting[number] = ClaimedTrial(trial_id, number, record.params)
+
+    def _frozen(
+        self, config: Config, state: TrialState, *, user: dict[str, Any], system: dict[str, Any]
+    ) -> FrozenTrial:
+        from optuna.trial import TrialState
+
+        start = datetime.now() if state == TrialState.RUNNING else None
+        fields = {"datetime_start": start, "user_attrs": user, "system_attrs": system}
+        return frozen_trial(config, self._distributions, state, **fields)

@@ -1,0 +1,213 @@
+"""A worker: one process's part in tuning a task. It reads the queue, suggests, evaluates and writes until it is done.
+
+The result of a trial goes to the queue first, and the optimizer learns it from there, as it learns the results of
+other workers. So there is one path for news, and a resumed run knows the same as one that was never interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from recollect._text import plural
+from recollect.errors import ExhaustedError, FailedTrialWarning, ReadOnlyStorageError, StorageError
+from recollect.optimizer.explanation import Explanation
+from recollect.optimizer.optimizer import Optimizer
+from recollect.runs.run import FAILED, Config, State, Trial, sign_of
+from recollect.tuning.heartbeat import Heartbeat
+from recollect.tuning.objective import Evaluation, Evaluator
+from recollect.tuning.trial_queue import ClaimedTrial, TrialQueue
+
+T = TypeVar("T")
+
+RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)  # to wait between attempts when the storage does not answer
+POLL_SECONDS = 0.5  # between two reads of the queue while evaluations run
+MIN_NOTED_WEIGHT = 0.005  # smaller weights are not noted on a trial
+PACKAGE = __name__.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """When to stop: trials of the task in total, seconds of this worker, or a value that is good enough."""
+
+    trials: int
+    seconds: float | None = None
+    target: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStatus:
+    """Where a worker stands: finished and running trials of the task, and the best one."""
+
+    trials: int
+    running: int
+    best: Trial | None
+    past_weight: float | None  # of all past runs in the last suggestion; None before anything was weighted
+
+    def __str__(self) -> str:
+        """Return the best value and the weight of past runs in a few words."""
+        words = ["no value yet" if self.best is None or self.best.value is None else f"best {self.best.value:.6g}"]
+        if self.past_weight is not None:
+            words.append(f"past runs {self.past_weight:.0%}")
+        if self.running > 1:
+            words.append(f"{self.running} running")
+        return ", ".join(words)
+
+
+class Worker:
+    """Works on one task. ``stopped`` says why it stopped; it is empty before that."""
+
+    def __init__(self, queue: TrialQueue, optimizer: Optimizer, evaluator: Evaluator, budget: Budget) -> None:
+        """Work on a queue with an optimizer that has not been told any of this task's trials."""
+        self._queue, self._optimizer, self._evaluator, self.budget = queue, optimizer, evaluator, budget
+        self._pending: dict[int, Config] = {}
+        self._start = time.monotonic()
+        self.unsaved: list[Trial] = []  # results that could not be written to the storage
+        self._exhausted = False
+        self._complete = False
+        self._past_weight: float | None = None
+        self.stopped = ""
+
+    def run(self, show: Callable[[WorkerStatus], None]) -> None:
+        """Work until the budget is spent; call ``show`` after every change."""
+        with Heartbeat(self._queue.write_heartbeat) as heartbeat:
+            while True:
+                self._retry(self._queue.read)
+                self._update_optimizer()
+                self.stopped = self._stop_reason()
+                if not self.stopped:
+                    self._start_trials()
+                show(self._status())
+                if self._queue.claimed:
+                    heartbeat.set_trials([trial.id for trial in self._queue.claimed])
+                    for trial, evaluation in self._evaluator.wait(POLL_SECONDS):
+                        self._finish(trial, evaluation)
+                elif self.stopped and not (self._complete and self._queue.state.alive):
+                    return
+                else:
+                    time.sleep(POLL_SECONDS)
+
+    def explain(self) -> Explanation:
+        """Return what past runs contributed and what drove the last suggestion."""
+        return self._optimizer.explain()
+
+    def interrupt(self, reason: str) -> None:
+        """Give up the trials of this process; they do not count and may be tried again."""
+        for trial in self._queue.claimed:
+            self._queue.release(trial, reason)
+
+    def _update_optimizer(self) -> None:
+        """Tell the optimizer what the queue contained when it was last read."""
+        state = self._queue.state
+        for trial in state.pop_finished():
+            self._optimizer.tell(trial.config, FAILED if trial.value is None else trial.value, seconds=trial.seconds)
+        pending = state.pending()
+        for number in [number for number in self._pending if number not in pending]:
+            config = self._pending.pop(number)
+            if number in state.void and config in self._optimizer.pending:
+                self._optimizer.cancel(config)
+        for number, config in pending.items():
+            if number not in self._pending:
+                self._optimizer.expect(config)
+                self._pending[number] = config
+
+    def _start_trials(self) -> None:
+        """Start as many trials as the evaluator can take and the budget allows."""
+        while len(self._queue.claimed) < self._evaluator.capacity:
+            trial = self._retry(lambda: self._queue.claim_waiting(limit=self.budget.trials))
+            if trial is None and len(self._queue.state.planned()) < self.budget.trials:
+                trial = self._suggest()
+            if trial is None:
+                return
+            self._update_optimizer()
+            self._evaluator.start(trial, trial.config)
+
+    def _suggest(self) -> ClaimedTrial | None:
+        try:
+            config = self._optimizer.ask()
+        except ExhaustedError:
+            self._exhausted = True
+            return None
+        explanation = self._optimizer.explain()
+        if any(entry.weight is not None for entry in explanation.past):
+            self._past_weight = 1.0 - (explanation.target.weight or 0.0)
+        note = influence_note(explanation)
+        trial = self._retry(lambda: self._queue.claim(config, limit=self.budget.trials, influence=note))
+        if trial is None:
+            self._optimizer.cancel(config)
+            self._update_optimizer()
+        else:
+            self._pending[trial.number] = config
+        return trial
+
+    def _finish(self, trial: Any, evaluation: Evaluation) -> None:
+        assert isinstance(trial, ClaimedTrial)
+        if not evaluation.ok:
+            message = f"trial {trial.number} failed: {evaluation.notes[0]}"
+            warnings.warn(message, FailedTrialWarning, stacklevel=_caller_level())
+        try:
+            self._retry(lambda: self._queue.finish(trial, evaluation))
+        except StorageError:
+            state = State.OK if evaluation.ok else State.FAILED
+            self.unsaved.append(Trial(trial.config, evaluation.value, state, evaluation.seconds, evaluation.notes))
+            raise
+
+    def _stop_reason(self) -> str:
+        """Return why no further trial is started; empty if one is."""
+        state, budget, best = self._queue.state, self.budget, self._optimizer.best
+        if budget.target is not None and best is not None and best.value is not None:
+            sign = sign_of(self._optimizer.run.direction)
+            if sign * best.value <= sign * budget.target:
+                return f"target {budget.target:g} reached"
+        if budget.seconds is not None and time.monotonic() - self._start >= budget.seconds:
+            return f"time budget of {budget.seconds:g} s spent"
+        count = len(state.started())
+        self._complete = count >= budget.trials or (self._exhausted and not state.waiting)
+        if not self._complete:
+            return ""
+        if self._exhausted:
+            return "all configurations have been tried"
+        if count > budget.trials:
+            return f"the task has {plural(count, 'trial')}, more than the {budget.trials} requested"
+        return f"{count} of {plural(budget.trials, 'trial')} finished"
+
+    def _status(self) -> WorkerStatus:
+        state = self._queue.state
+        return WorkerStatus(len(state.finished), len(state.running), self._optimizer.best, self._past_weight)
+
+    def _retry(self, action: Callable[[], T]) -> T:
+        """Access the storage; if it does not answer, try again for a while."""
+        for seconds in RETRY_SECONDS:
+            try:
+                return action()
+            except ReadOnlyStorageError:  # no further attempt changes that
+                raise
+            except StorageError:
+                time.sleep(seconds)
+        return action()
+
+
+def _caller_level() -> int:
+    """Return the stack level at which a warning points to the code that called recollect."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def influence_note(explanation: Explanation) -> dict[str, Any]:
+    """Return what is noted on a trial about why it was suggested: a few words, and the weights that were used."""
+    note: dict[str, Any] = {"reason": explanation.reason}
+    if explanation.target.weight is not None and any(entry.weight is not None for entry in explanation.past):
+        note["target"] = round(explanation.target.weight, 4)
+        note["past"] = {
+            entry.task: round(entry.weight, 4)
+            for entry in explanation.past
+            if entry.weight is not None and entry.weight >= MIN_NOTED_WEIGHT
+        }
+        note["dropped"] = [entry.task for entry in explanation.past if entry.dropped]
+    return note

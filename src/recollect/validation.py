@@ -1,0 +1,76 @@
+"""Checks of arguments: each turns a value into the type that is needed, or raises an error that names the argument."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from typing import SupportsFloat, SupportsIndex, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from recollect.errors import InputError, InputTypeError
+from recollect.numerics.arrays import FloatArray
+
+Item = TypeVar("Item")
+
+
+def as_list(name: str, value: Iterable[Item], *, of: str) -> list[Item]:
+    """Return ``value`` as a list; ``of`` says in the error what it should hold."""
+    try:
+        return list(value)
+    except TypeError as error:
+        raise InputTypeError(f"{name} must be a list of {of}, got {type(value).__name__}") from error
+
+
+def as_finite(name: str, value: ArrayLike, *, shape: tuple[int | None, ...]) -> FloatArray:
+    """Return ``value`` as a float array of ``shape`` (None: any length) without nan or infinite entries."""
+    array = as_shape(name, value, shape=shape)
+    if not np.isfinite(array).all():
+        count = int(array.size - np.isfinite(array).sum())
+        raise InputError(f"{name} must be finite, got {count} nan or infinite values of {array.size}")
+    return array
+
+
+def as_shape(name: str, value: ArrayLike, *, shape: tuple[int | None, ...]) -> FloatArray:
+    """Return ``value`` as a float array of ``shape`` (None: any length)."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputTypeError(f"{name} must be an array of numbers, got {type(value).__name__}: {error}") from error
+    if array.ndim != len(shape) or any(size not in (None, n) for size, n in zip(shape, array.shape, strict=True)):
+        expected = "(" + ", ".join("any" if size is None else str(size) for size in shape) + ("," * (len(shape) == 1))
+        raise InputError(f"{name} must have shape {expected}), got {array.shape}")
+    return array
+
+
+def as_count(name: str, value: SupportsIndex, *, minimum: int) -> int:
+    """Return ``value`` as an int of at least ``minimum``."""
+    try:
+        count = operator.index(value)
+    except TypeError as error:
+        raise InputTypeError(f"{name} must be an integer, got {value!r}") from error
+    if count < minimum:
+        raise InputError(f"{name} must be at least {minimum}, got {count}")
+    return count
+
+
+def as_positive(name: str, value: SupportsFloat) -> float:
+    """Return ``value`` as a finite float above zero."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise InputTypeError(f"{name} must be a number, got {value!r}") from error
+    except OverflowError:
+        number = math.inf
+    if not (math.isfinite(number) and number > 0.0):
+        raise InputError(f"{name} must be a finite number above 0, got {value!r}")
+    return number
+
+
+def as_generator(name: str, value: np.random.Generator) -> np.random.Generator:
+    """Return ``value`` if it is a NumPy random generator."""
+    if not isinstance(value, np.random.Generator):
+        raise InputTypeError(f"{name} must be a numpy.random.Generator, got {type(value).__name__}")
+    return value

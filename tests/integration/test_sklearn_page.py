@@ -1,0 +1,75 @@
+"""The scikit-learn search outside this process: the code of its pages and examples, other processes, missing extras."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+
+from recollect.integrations.sklearn.search import data_name, pickled
+from recollect.storage.memory import Memory
+
+ROOT = Path(__file__).parents[2]
+IRIS = load_iris(return_X_y=True)
+
+
+def test_the_code_of_the_page_runs_as_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "scikit-learn.md").read_text(), flags=re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for code in blocks:
+        exec(code, names)
+    shown = capsys.readouterr().out
+    assert len(blocks) == 4
+    assert "Pipeline(standardscaler, svc)" in shown
+    assert re.search("178 x 13 float64 [0-9a-f]{12}-[0-9a-f]{12} 8 0.9", shown)
+    assert len(names["search"].explanation_.past) == 1
+
+
+def test_the_code_of_the_worked_example_tunes_on_three_data_sets_in_turn(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "sequence.md").read_text(), flags=re.DOTALL)
+    exec(code, {})
+    rows = re.findall(r": (\d) past runs, regret after 10 trials (0\.\d{3})", capsys.readouterr().out)
+    assert [int(past) for past, _ in rows] == [0, 1, 2]
+
+
+def test_the_example_tunes_on_five_data_sets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = ROOT / "examples" / "svc_over_datasets.py"
+    monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path / "svc.db")])
+    runpy.run_path(str(script), run_name="__main__")
+    head, *rows = capsys.readouterr().out.splitlines()
+    assert head.startswith("best accuracy")
+    assert [int(row[15:25]) for row in rows] == [0, 1, 2, 3, 4]
+    assert all(float(row[55:65]) > 0.9 for row in rows)
+    with Memory(tmp_path / "svc.db") as memory:
+        assert len(memory.runs("Pipeline(standardscaler, svc)")) == 5
+
+
+def test_names_are_the_same_in_another_process() -> None:
+    code = (
+        "from sklearn.datasets import load_iris; from sklearn.linear_model import LogisticRegression\n"
+        "from recollect.integrations.sklearn.search import data_name, pickled\n"
+        "print(data_name(*load_iris(return_X_y=True), {}), pickled((LogisticRegression(C=2), {'a': {'b', 'c'}})))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "7"}
+    )
+    here = data_name(*IRIS, {}), pickled((LogisticRegression(C=2), {"a": {"b", "c"}}))
+    assert done.stdout.strip() == " ".join(here)
+
+
+def test_without_scikit_learn_the_missing_extra_is_named() -> None:
+    code = "import sys; sys.modules['sklearn'] = None; import recollect.sklearn"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MissingExtraError: TransferSearchCV needs scikit-learn: pip install 'recollect[sklearn]'" in done.stderr

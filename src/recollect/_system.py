@@ -18,20 +18,24 @@ PROCESS_VARIABLE = "RECOLLECT_PROCESS"
 WATCHER = """
 import os, select, sys, time
 parent, groups, rest = int(sys.argv[1]), [], b""
-while os.getppid() == parent:  # a fork of the parent may keep the pipe open
+while True:
     if select.select([0], [], [], 1.0)[0]:
         received = os.read(0, 1 << 16)
         if not received:
             break
         *lines, rest = (rest + received).split(b"\\n")
         groups = lines[-1].split() if lines else groups
-if groups and groups[-1].startswith(b"="):  # a process was just being started
-    mark = groups.pop()[1:]
-    time.sleep(0.2)  # until it has its environment
+    elif os.getppid() != parent:  # a fork of the parent keeps the pipe open
+        break
+mark = groups.pop()[1:] if groups and groups[-1].startswith(b"=") else b""
+until = time.monotonic() + 5.0
+while mark and time.monotonic() < until:  # a process was just being started: wait until it has its environment
+    time.sleep(0.1)
     for pid in filter(str.isdigit, os.listdir("/proc") if os.path.isdir("/proc") else ()):
         try:
             if mark in open(f"/proc/{pid}/environ", "rb").read():
                 groups.append(os.getpgid(int(pid)))
+                until = 0.0
         except OSError:
             pass
 for group in groups:
@@ -41,6 +45,8 @@ for group in groups:
         pass
 """
 """Reads a line with all process groups after each change; kills them when the parent has ended.
+
+What the parent wrote is read before anything else, because the parent may end before this process runs at all.
 
 A line may end with ``=mark``: a process is being started, with this mark in its environment, and has no group yet.
 """

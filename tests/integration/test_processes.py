@@ -242,6 +242,21 @@ processes.ProcessPool(abs, 1).submit(1).result()
 
 
 @linux_only
+def test_a_watcher_that_starts_after_its_parent_was_killed_still_ends_the_processes(tmp_path: Path) -> None:
+    slow = tmp_path / "slow-python"
+    slow.write_text(f'#!/bin/sh\nsleep 1\nexec "{sys.executable}" "$@"\n')
+    slow.chmod(0o755)
+    script = (
+        "import os, signal, sys; from recollect._system import GroupGuard; sys.executable = sys.argv[1]; "
+        "GroupGuard().start(['sleep', '300'], env=dict(os.environ), start_new_session=True); "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    command = [sys.executable, "-c", script, str(slow)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, timeout=60, check=False)  # until nobody holds the pipe
+    assert done.returncode == -signal.SIGKILL
+
+
+@linux_only
 def test_a_watcher_that_was_killed_is_replaced() -> None:
     with ProcessPool(lambda _item: os.getpid(), 1) as pool:
         worker = pool.submit(0).result()

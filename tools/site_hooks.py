@@ -1,0 +1,91 @@
+"""MkDocs hooks: pages that the repository has elsewhere, pages generated from the program, links of both.
+
+`mkdocs.yml` names this file. Pages outside ``docs/`` (`CHANGELOG.md` and the like) become pages of the site, so nothing
+is written twice. A link to a file that is no page of the site leads to the repository, or is plain text while the
+project has no public address (`project_urls`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+
+from command_reference import command_reference  # noqa: E402
+from project_urls import is_placeholder, project_urls  # noqa: E402
+
+# Page of the site -> file of the repository.
+BORROWED = {
+    "architecture.md": ROOT / "ARCHITECTURE.md",
+    "benchmark-scripts.md": ROOT / "benchmarks" / "README.md",
+    "changelog.md": ROOT / "CHANGELOG.md",
+    "contributing.md": ROOT / "CONTRIBUTING.md",
+    "examples.md": ROOT / "examples" / "README.md",
+    "security.md": ROOT / "SECURITY.md",
+}
+FENCE = re.compile(r"(^```.*?^```)", flags=re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(!?)\[([^]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+
+
+def heading_anchor(text: str, separator: str = "-") -> str:
+    """Return the anchor of a heading as GitHub builds it, so that links work there and on the site."""
+    return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", separator)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Take the addresses from `pyproject.toml`, and GitHub's anchors."""
+    urls = project_urls()
+    if not is_placeholder(urls["Documentation"]):
+        config.site_url, config.repo_url = urls["Documentation"], urls["Source"]
+    config.mdx_configs.setdefault("toc", {})["slugify"] = heading_anchor
+    return config
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are borrowed or generated."""
+    for name, path in BORROWED.items():
+        files.append(File.generated(config, name, content=path.read_text()))
+    files.append(File.generated(config, "command-reference.md", content=command_reference()))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Rewrite the links of a page for the site."""
+    origin = BORROWED.get(page.file.src_uri, Path(config.docs_dir, page.file.src_uri))
+    source = config.repo_url
+    parts = FENCE.split(markdown)
+    for index in range(0, len(parts), 2):
+        parts[index] = LINK.sub(lambda match: _site_link(match, origin, page, files, source), parts[index])
+    return "".join(parts)
+
+
+def _site_link(match: re.Match[str], origin: Path, page: Page, files: Files, source: str | None) -> str:
+    image, text, target, anchor = match.groups(default="")
+    if "://" in target or target.startswith("mailto:"):
+        return match[0]
+    path = (origin.parent / target).resolve()
+    if (uri := _uri_of(path)) is not None and files.get_file_from_path(uri) is not None:
+        return f"{image}[{text}]({os.path.relpath(uri, Path(page.file.src_uri).parent)}{anchor})"
+    if path.is_relative_to(ROOT / "docs") or not path.exists():
+        return match[0]  # a broken link: MkDocs reports it
+    return f"[{text}]({source}/blob/main/{path.relative_to(ROOT)}{anchor})" if source else _plain(text)
+
+
+def _plain(text: str) -> str:
+    return text if "`" in text or " " in text else f"`{text}`"
+
+
+def _uri_of(path: Path) -> str | None:
+    """Return the page or file of the site that shows a file of the repository."""
+    for name, borrowed in BORROWED.items():
+        if path == borrowed:
+            return name
+    return path.relative_to(ROOT / "docs").as_posix() if path.is_relative_to(ROOT / "docs") else None

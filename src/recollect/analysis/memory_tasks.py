@@ -29,8 +29,9 @@ from recollect.space.inference import infer_space
 from recollect.space.sampling import sobol
 from recollect.space.serialization import to_json
 from recollect.space.space import Space
-from recollect.storage.memory import Memory, valid_trials
+from recollect.storage.memory import Memory
 from recollect.storage.open import storage_errors
+from recollect.storage.run_reading import valid_trials
 from recollect.storage.sql_read import StoredTrial, read_finished
 from recollect.storage.studies import INFLUENCE_KEY, NOTES_KEY, VOID_KEY, TaskStudy, read_spaces, task_studies
 from recollect.surrogate.scaling import transform

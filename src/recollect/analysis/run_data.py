@@ -23,8 +23,8 @@ from recollect.optimizer.method import Method
 from recollect.runs.run import MIN_TRIALS, Run, why_unusable
 from recollect.space.inference import infer_space
 from recollect.space.space import Space
-from recollect.storage.memory import valid_trials
 from recollect.storage.open import Store, storage_errors
+from recollect.storage.run_reading import valid_trials
 from recollect.storage.sql_read import StoredTrial, read_finished
 from recollect.storage.studies import (
     INFLUENCE_KEY,

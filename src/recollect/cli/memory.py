@@ -22,7 +22,7 @@ from recollect.errors import InputError, RecollectError, RecollectWarning
 
 if TYPE_CHECKING:
     from recollect.runs.run import Run
-    from recollect.storage.memory import StoredRun
+    from recollect.storage.run_reading import StoredRun
     from recollect.storage.studies import TaskStudy
 
 UNLIMITED_WIDTH = 10_000  # of a table that goes to a file or another program, where no line is wrapped

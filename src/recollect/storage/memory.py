@@ -7,24 +7,19 @@ can therefore read a memory, and any study that a storage already holds can serv
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 import weakref
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InputError, InputTypeError, RecollectWarning, StorageError
-from recollect.runs.run import Direction, Run, Trial, Unusable, left_out_message, why_unusable
-from recollect.space.inference import PLAIN_TYPES, InferredRange, infer_values, values_by_name
+from recollect.runs.run import Direction, Run, Unusable, left_out_message, why_unusable
 from recollect.space.space import SpaceLike, compile_space
 from recollect.storage.open import Store, missing_reason, open_store, storage_errors, without_password
-from recollect.storage.optuna_conversion import distributions, finished_trials, frozen_trial, native
-from recollect.storage.sql_read import Damage, StoredTrial, check_tables, read_after, read_finished
+from recollect.storage.run_reading import StoredRun, read_task_runs
+from recollect.storage.run_writing import distributions_of, stored_trial
+from recollect.storage.sql_read import Damage, check_tables, read_after
 from recollect.storage.studies import (
-    NOTES_KEY,
-    VOID_KEY,
     TaskStudy,
     check_parameter_names,
     check_problem,
@@ -33,24 +28,13 @@ from recollect.storage.studies import (
     get_or_create_study,
     read_spaces,
     task_studies,
-    with_notes,
 )
 from recollect.storage.transitions import write_trials
 
 if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
     from optuna.storages import BaseStorage
-    from optuna.trial import FrozenTrial
 
 DEFAULT_PROBLEM = "default"
-
-
-@dataclass(frozen=True, slots=True)
-class StoredRun:
-    """A run in a memory with the problem it belongs to; None for a study that recollect did not create."""
-
-    problem: str | None
-    run: Run
 
 
 class Memory:
@@ -227,9 +211,9 @@ class Memory:
                     f"{self._store.name}: task {run.task!r} of problem {problem!r} has trials already: "
                     "give the run another task, or remove the old one first"
                 )
-            known = _distributions(run)
+            known = distributions_of(run)
             check_parameter_names(self._store, known)
-            trials = [_frozen(trial, known) for trial in run.trials]
+            trials = [stored_trial(trial, known) for trial in run.trials]
             study = get_or_create_study(self._store, problem, run.task, space=run.space, direction=run.direction)
             write_trials(self._store, study.id, trials)
 
@@ -327,68 +311,3 @@ def open_existing(where: str) -> Memory:
     if reason := missing_reason(where):
         raise StorageError(f"{without_password(where)}: {reason}")
     return Memory(where)
-
-
-def valid_trials(records: Sequence[StoredTrial], direction: Direction) -> list[Trial]:
-    """Return the trials of a study that count, given those that have finished."""
-    valid = [record for record in records if VOID_KEY not in record.user_attrs]
-    trials = [record.as_trial() for record in valid]
-    pairs: Iterable[tuple[Any, Any]] = zip(valid, trials, strict=True)
-    if None in trials:  # pruned, or without a finite value
-        pairs = finished_trials([record.with_optuna_state() for record in valid], direction)
-    return [with_notes(trial, record) for record, trial in pairs]
-
-
-def read_task_runs(store: Store, studies: Sequence[TaskStudy], *, spaces: bool = True) -> list[Run]:
-    """Return the runs of these studies, with their search spaces unless ``spaces`` is False."""
-    records = read_finished(store, [study.id for study in studies], keys=(NOTES_KEY, VOID_KEY))
-    compiled = read_spaces(store, studies if spaces else ())
-    runs = []
-    for study in studies:
-        assert study.direction is not None
-        trials = valid_trials(records[study.id], study.direction)
-        runs.append(Run(study.task, trials=trials, space=compiled.get(study.space), direction=study.direction))
-    return runs
-
-
-def _distributions(run: Run) -> dict[str, BaseDistribution]:
-    """Return Optuna's distributions for a run: those of its space, or ranges that contain all its values."""
-    for name in dict.fromkeys(name for config in run.configs for name in config):
-        if name != name.encode("utf-8", "replace").decode("utf-8"):
-            raise InputError(f"run {run.task!r}: expected names of hyperparameters in valid Unicode, got {name!r}")
-    if run.space is not None:
-        return distributions(run.space)
-    tried = [{name: native(value) for name, value in config.items()} for config in run.configs]
-    return {name: _distribution_of(name, values, run.task) for name, values in values_by_name(tried).items()}
-
-
-def _distribution_of(name: str, values: Sequence[Any], task: str) -> BaseDistribution:
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
-    for value in values:
-        number = isinstance(value, int | float)
-        if type(value) not in PLAIN_TYPES or (number and not abs(value) <= sys.float_info.max):
-            expected = "text, numbers in the range of floats, booleans or None"
-            raise InputError(f"run {task!r}, {name!r}: expected {expected}, got {value!r:.80}")
-    inferred = infer_values(values, log_scales=False)
-    if not isinstance(inferred, InferredRange):
-        return CategoricalDistribution(inferred)
-    if isinstance(inferred.low, int):
-        return IntDistribution(inferred.low, int(inferred.high))
-    return FloatDistribution(inferred.low, inferred.high)
-
-
-def _frozen(trial: Trial, known: dict[str, BaseDistribution]) -> FrozenTrial:
-    """Return a finished trial as Optuna stores it; its times only tell how long it took."""
-    from optuna.trial import TrialState
-
-    end = datetime.now()
-    return frozen_trial(
-        trial.config,
-        known,
-        TrialState.COMPLETE if trial.ok else TrialState.FAIL,
-        value=trial.value,
-        datetime_start=end - timedelta(seconds=trial.seconds or 0.0),
-        datetime_complete=end,
-        user_attrs={NOTES_KEY: list(trial.notes)} if trial.notes else {},
-    )

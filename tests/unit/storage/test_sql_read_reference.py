@@ -17,9 +17,10 @@ from optuna.trial import TrialState, create_trial
 from recollect.errors import InputError
 from recollect.space.space import compile_space
 from recollect.storage import sql_read
-from recollect.storage.memory import Memory, valid_trials
+from recollect.storage.memory import Memory
 from recollect.storage.open import open_store
 from recollect.storage.optuna_conversion import finished_trials
+from recollect.storage.run_reading import valid_trials
 from recollect.storage.sql_read import StoredTrial, read_after, read_finished, read_studies
 from recollect.storage.sql_write import insert_trials
 from recollect.storage.studies import get_or_create_study

@@ -24,9 +24,10 @@ from optuna.trial import FrozenTrial, TrialState
 from recollect._text import name_list
 from recollect.errors import InputError, InputTypeError, RecollectWarning, SpaceError, StorageError
 from recollect.runs.run import Config, Direction, Run
-from recollect.storage.memory import Memory, valid_trials
+from recollect.storage.memory import Memory
 from recollect.storage.open import Store, open_store
 from recollect.storage.optuna_conversion import direction_of, distributions, finished_trials
+from recollect.storage.run_reading import valid_trials
 from recollect.storage.sql_read import DAMAGE_ERRORS, StoredStudy, StoredTrial, read_finished, read_studies
 from recollect.storage.studies import NOTES_KEY, VOID_KEY
 

@@ -32,8 +32,9 @@ from recollect.storage.importers.mlflow import is_folder, read_tracking
 from recollect.storage.importers.optuna import is_optuna, read_storage, read_study
 from recollect.storage.importers.smac import RUN_HISTORY, is_history, read_history
 from recollect.storage.importers.trial_tables import read_csv, read_frame, read_json_lines, read_json_rows
-from recollect.storage.memory import DEFAULT_PROBLEM, StoredRun
+from recollect.storage.memory import DEFAULT_PROBLEM
 from recollect.storage.open import JOURNAL, URL, Store, without_password
+from recollect.storage.run_reading import StoredRun
 from recollect.storage.sqlite_file import read_only_connection, table_names
 
 KINDS = ("csv", "jsonl", "json", "smac", "optuna", "mlflow")

@@ -1,0 +1,43 @@
+"""Read the runs of a memory's studies: the trials that count, with their search spaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recollect.runs.run import Direction, Run, Trial
+from recollect.storage.open import Store
+from recollect.storage.optuna_conversion import finished_trials
+from recollect.storage.sql_read import StoredTrial, read_finished
+from recollect.storage.studies import NOTES_KEY, VOID_KEY, TaskStudy, read_spaces, with_notes
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run in a memory with the problem it belongs to; None for a study that recollect did not create."""
+
+    problem: str | None
+    run: Run
+
+
+def valid_trials(records: Sequence[StoredTrial], direction: Direction) -> list[Trial]:
+    """Return the trials of a study that count, given those that have finished."""
+    valid = [record for record in records if VOID_KEY not in record.user_attrs]
+    trials = [record.as_trial() for record in valid]
+    pairs: Iterable[tuple[Any, Any]] = zip(valid, trials, strict=True)
+    if None in trials:  # pruned, or without a finite value
+        pairs = finished_trials([record.with_optuna_state() for record in valid], direction)
+    return [with_notes(trial, record) for record, trial in pairs]
+
+
+def read_task_runs(store: Store, studies: Sequence[TaskStudy], *, spaces: bool = True) -> list[Run]:
+    """Return the runs of these studies, with their search spaces unless ``spaces`` is False."""
+    records = read_finished(store, [study.id for study in studies], keys=(NOTES_KEY, VOID_KEY))
+    compiled = read_spaces(store, studies if spaces else ())
+    runs = []
+    for study in studies:
+        assert study.direction is not None
+        trials = valid_trials(records[study.id], study.direction)
+        runs.append(Run(study.task, trials=trials, space=compiled.get(study.space), direction=study.direction))
+    return runs

@@ -188,6 +188,8 @@ def _how_to_resume(memory: Memory | None, problem: str, task: str | None) -> str
 
 
 def _print(result: Result, arguments: list[str], memory: str | None) -> None:
+    from recollect.optimizer.explanation import SHOWN_PAST_RUNS
+
     run, best = result.run, result.run.best
     failed = len(run) - len(run.succeeded)
     typer.echo(f"{printable(run.task)}: {plural(len(run), 'trial')}, {failed} failed; {result.stopped}")
@@ -195,6 +197,8 @@ def _print(result: Result, arguments: list[str], memory: str | None) -> None:
         typer.echo(f"best value {best.value!r}\n")
         print_table(("hyperparameter", "value"), ((name, str(value)) for name, value in best.config.items()))
     typer.echo("\n" + "\n".join(map(printable, str(result.explain()).splitlines())))
+    if len(result.explanation.past) > SHOWN_PAST_RUNS:
+        typer.echo("--json lists all past runs")
     if memory is not None:
         where = ["recollect", "memory", "show", memory, "--problem", result.problem, "--task", run.task]
         typer.echo(f"\nall trials:\n  {shlex.join(where)} --trials")
@@ -217,6 +221,7 @@ def _print_json(result: Result, arguments: list[str], memory: str | None) -> Non
         "best_value": result.best_value,
         "best_config": result.best_config,
         "command": arguments or None,
+        "summary": explanation.summary,
         "explanation": dataclasses.asdict(explanation),
     }
     typer.echo(json.dumps(_finite(content), indent=2))

@@ -1,11 +1,13 @@
 """What was transferred and why the last configuration was suggested, as plain data and as a short text.
 
 The weights are read from the very models behind the suggestions. Near the horizon all past runs are dropped, whatever
-they are worth; what they contributed is their mean weight.
+they are worth; what they contributed is their mean weight. Whether they helped is read from the order of the results:
+a model of a past run that puts clearly more than half of the pairs in the right order knows something about this task.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -15,11 +17,14 @@ import numpy as np
 from recollect._text import plural
 from recollect.numerics.arrays import FloatArray
 from recollect.optimizer.method import Method
-from recollect.optimizer.model import FittedModel
+from recollect.optimizer.model import FALSE_POSITIVE_RATE, MIN_ORDERED_PAIRS, FittedModel
 from recollect.optimizer.past_runs import PastRun
 from recollect.optimizer.suggestion import Suggestion
 from recollect.runs.run import Run, sign_of
 from recollect.transfer.weighting.base import Weights
+
+SHOWN_PAST_RUNS = 10  # in the text, unless all are requested
+SMALL_WEIGHT = 0.05  # of all past runs together, below which they hardly had a say
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,19 +93,43 @@ class Explanation:
     notes: tuple[str, ...]
     pairs: int | None = None
 
-    def __str__(self) -> str:
-        """Return a few plain lines and a table of the past runs, the one with the highest mean weight first."""
+    @property
+    def summary(self) -> str:
+        """Whether past runs helped and how much, in one sentence."""
+        return _summary(self)
+
+    def text(self, limit: int | None = SHOWN_PAST_RUNS) -> str:
+        """Return the summary, the state of the search and a table of the past runs.
+
+        Args:
+            limit: Number of past runs to list, those with the highest mean weight first; None lists all.
+
+        Returns:
+            A text of several lines.
+        """
         trials = f"{plural(self.trials, 'trial')} finished, {self.failed} of them failed"
         best = "none yet" if self.best_value is None else f"{self.best_value:.6g}"
-        lines = [f"method {self.method}: {trials}, best value {best}", f"last suggestion: {self.reason}"]
+        alone = self.past and all(entry.dropped or not entry.used for entry in self.past)
+        lines = [
+            self.summary,
+            f"method {self.method}: {trials}, best value {best}",
+            f"last suggestion: {self.reason}" + (", from this task's results alone" if alone else ""),
+        ]
         if self.predicted_mean is not None and self.predicted_std is not None:
             lines.append(f"predicted value: {self.predicted_mean:.6g} +- {self.predicted_std:.2g}")
-        if self.past:
-            ranked = sorted(self.past, key=lambda entry: 1.0 if entry.mean_weight is None else -entry.mean_weight)
-            lines += _table((*ranked, self.target), self.pairs)
-        lines += [f"{entry.task}: {entry.alignment}" for entry in self.past if entry.alignment]
+        ranked = sorted(self.past, key=lambda entry: 1.0 if entry.mean_weight is None else -entry.mean_weight)
+        listed = ranked[:limit]
+        if listed:
+            lines += ["", *_table((*listed, self.target), self.pairs)]
+        if len(listed) < len(ranked):
+            lines.append(f"and {plural(len(ranked) - len(listed), 'more past run')}")
+        lines += [f"{entry.task}: {entry.alignment}" for entry in listed if entry.alignment]
         lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
+
+    def __str__(self) -> str:
+        """Return the text with the ten most important past runs."""
+        return self.text()
 
 
 def explain(
@@ -157,24 +186,57 @@ def _in_user_units(run: Run, model: FittedModel | None, last: Suggestion | None)
     return (None, None) if prediction is None else (sign_of(run.direction) * prediction[0], prediction[1])
 
 
+def _summary(shown: Explanation) -> str:
+    used = [entry for entry in shown.past if entry.used]
+    if not used:
+        return (
+            f"None of the {plural(len(shown.past), 'past run')} was used." if shown.past else "There are no past runs."
+        )
+    ordered = [(share, entry.task) for entry in used if (share := _right_order(entry, shown.pairs)) is not None]
+    if not ordered or shown.pairs is None:
+        return f"{plural(len(used), 'past run')} in use; whether they help has not been measured."
+    if shown.pairs < MIN_ORDERED_PAIRS:
+        return f"Too early to say whether past runs help: {plural(shown.target.observations, 'result')} so far."
+    share, task = max(ordered)
+    weight = sum(entry.mean_weight or 0.0 for entry in used)
+    order = f"{share:.0%} of all pairs of results in the right order (chance: 50%)"
+    if not _above_chance(share, shown.pairs, len(ordered)):
+        return f"Past runs did not help: the best of {len(used)}, {task!r}, puts {order}, no more than luck explains."
+    much = " little" if weight < SMALL_WEIGHT else ""
+    say = f"past runs had {weight:.0%} of the weight in the suggestions"
+    return f"Past runs helped{much}: {task!r} puts {order}, and {say}."
+
+
+def _right_order(entry: Influence, pairs: int | None) -> float | None:
+    """Return the share of pairs of results that a model puts in the right order; None if it was not measured."""
+    return None if entry.misranked is None or not pairs else 1.0 - entry.misranked / pairs
+
+
+def _above_chance(share: float, pairs: int, sources: int) -> bool:
+    """Return whether the best of several models puts more of the n (n - 1) ordered pairs right than chance explains."""
+    from scipy.special import ndtri
+
+    n = round((1.0 + math.sqrt(1.0 + 4.0 * pairs)) / 2.0)
+    deviation = math.sqrt(2 * (2 * n + 5) / (9 * n * (n - 1)))  # of Kendall's tau of a model that knows nothing
+    return bool(2.0 * share - 1.0 > deviation * ndtri(1.0 - FALSE_POSITIVE_RATE / sources))
+
+
 def _table(entries: tuple[Influence, ...], pairs: int | None) -> list[str]:
-    misranked = "misranked" if pairs is None else f"misranked of {pairs}"
-    head = ("past run", "observations", "mean weight", "last weight", misranked, "p(drop)", "", "share")
-    rows = [head]
+    rows = [("past run", "trials", "right order", "mean weight", "last suggestion")]
     for entry in entries:
+        share = _right_order(entry, pairs)
         rows.append((
-            entry.task[:40], str(entry.observations), _shown(entry.mean_weight), _shown(entry.weight),
-            _shown(entry.misranked, "d"), _shown(entry.drop_probability), _state(entry), _shown(entry.share),
+            entry.task[:40], str(entry.observations), _percent(share), _percent(entry.mean_weight), _state(entry)
         ))  # fmt: skip
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _state(entry: Influence) -> str:
     if not entry.used:
         return "left out"
-    return "used" if entry.weight is None else "dropped" if entry.dropped else "kept"
+    return "used" if entry.weight is None else "not used" if entry.dropped else _percent(entry.weight)
 
 
-def _shown(value: float | None, form: str = ".2f") -> str:
-    return "-" if value is None else format(value, form)
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"

@@ -13,7 +13,7 @@ from recollect.optimizer.explanation import Explanation
 from recollect.runs.run import Config, Run
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Result:
     """What `recollect.minimize` and `recollect.maximize` return.
 
@@ -60,6 +60,11 @@ class Result:
             StorageError: The file cannot be written.
         """
         import_module("recollect.report.run.run_page").write_run_report(self, path)  # the report imports this module
+
+    def __repr__(self) -> str:
+        """Return the task, the number of trials and the best value in one line."""
+        trials = plural(len(self.run), "trial")
+        return f"<Result of {self.problem!r}, {self.run.task!r}: {trials}, best value {self.best_value!r}>"
 
     def __str__(self) -> str:
         """Return a summary of two lines."""

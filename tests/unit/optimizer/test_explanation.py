@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from recollect import FAILED, Optimizer, RecollectWarning, Run
+from recollect import FAILED, Explanation, Influence, Optimizer, RecollectWarning, Run
 from recollect.acquisition.functions import MixtureImprovement
 
 SPACE = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
@@ -96,22 +97,82 @@ def test_the_share_is_the_part_in_the_value_of_the_last_suggestion() -> None:
 def test_the_text_has_a_line_for_every_past_run_the_most_influential_first(method: str) -> None:
     shown = tuned(method, 12).explain()
     lines = str(shown).splitlines()
-    assert all(text in lines[0] for text in (f"method {method}:", "12 trials", f"best value {shown.best_value:.6g}"))
-    assert lines[1] == f"last suggestion: {shown.reason}"
+    assert lines[0] == shown.summary
+    assert all(text in lines[1] for text in (f"method {method}:", "12 trials", f"best value {shown.best_value:.6g}"))
+    assert lines[2].startswith(f"last suggestion: {shown.reason}")
     head = next(i for i, line in enumerate(lines) if line.startswith("past run"))
-    of = "" if shown.pairs is None else f" of {shown.pairs}"
-    columns = ["past run", "observations", "mean weight", "last weight", f"misranked{of}", "p(drop)", "share"]
-    assert [column for column in re.split(r"  +", lines[head]) if column] == columns
+    columns = ["past run", "trials", "right order", "mean weight", "last suggestion"]
+    assert re.split(r"  +", lines[head]) == columns
     table = lines[head + 1 : head + 5]
     assert table[-1].startswith("(this task)")
     assert {line.split("  ")[0] for line in table[:-1]} == {"good", "bad", "extra column"}
     first = sorted(shown.past, key=lambda entry: -(entry.mean_weight or 0.0))
     if first[0].mean_weight is not None:
         assert [line.split("  ")[0] for line in table[:-1]] == [entry.task for entry in first]
-        for line, entry in zip(table, (*first, shown.target), strict=True):
-            cells = re.split(r"  +", line)
-            assert cells[2:4] == [f"{entry.mean_weight:.2f}", f"{entry.weight:.2f}"]
+        for line, entry in zip(table[:-1], first, strict=True):
+            right = 1 - entry.misranked / shown.pairs  # type: ignore[operator]
+            last = "not used" if entry.dropped else f"{entry.weight:.0%}"
+            assert re.split(r"  +", line)[1:] == [
+                str(entry.observations),
+                f"{right:.0%}",
+                f"{entry.mean_weight:.0%}",
+                last,
+            ]
     assert any(line.startswith("extra column: ") and "'z'" in line for line in lines[head + 5 :])
+
+
+def test_the_text_lists_ten_past_runs_and_all_on_request() -> None:
+    past = [Run(f"past {number}", GRID[::3], [value(c) + number for c in GRID[::3]]) for number in range(13)]
+    shown = tuned("rgpe-taf", 5, past).explain()
+
+    def listed(text: str) -> int:
+        return sum(line.startswith("past ") and line[5].isdigit() for line in text.splitlines())
+
+    assert listed(str(shown)) == 10
+    assert "3 more past runs" in str(shown)
+    assert listed(shown.text(limit=None)) == 13
+    assert "more past runs" not in shown.text(limit=None)
+
+
+def influence(task: str, misranked: int, weight: float) -> Influence:
+    return Influence(task, 20, used=True, weight=weight, misranked=misranked, dropped=False, mean_weight=weight)
+
+
+def explained(past: list[Influence], *, observations: int = 10) -> Explanation:
+    pairs = observations * (observations - 1)
+    target = Influence("(this task)", observations, used=True)
+    return Explanation("rgpe-taf", observations, 0, 0.5, "why", None, None, target, tuple(past), (), pairs)
+
+
+@pytest.mark.parametrize(
+    ("past", "verdict"),
+    [
+        ([], "no past runs"),
+        ([Influence("one", 0, used=False)], "None of"),
+        ([Influence("one", 9, used=True)], "has not been measured"),
+        ([influence("one", 10, 0.4), influence("two", 45, 0.1)], "Past runs helped: 'one' puts 89% of"),
+        ([influence("one", 10, 0.01)], "Past runs helped little: 'one'"),
+        ([influence("one", 40, 0.4), influence("two", 50, 0.1)], "Past runs did not help"),
+    ],
+)
+def test_the_summary_says_whether_past_runs_helped(past: list[Influence], verdict: str) -> None:
+    assert verdict in explained(past).summary
+    assert str(explained(past)).startswith(explained(past).summary)
+
+
+def test_few_results_are_too_early_for_a_verdict() -> None:
+    assert "Too early" in explained([influence("one", 0, 0.9)], observations=4).summary
+
+
+def test_what_is_above_chance_agrees_with_kendalls_test() -> None:
+    rng = np.random.default_rng(0)
+    order = np.arange(12)
+    for _ in range(50):
+        guess = order + rng.normal(scale=rng.uniform(1, 20), size=12)
+        wrong = sum((order[i] - order[j]) * (guess[i] - guess[j]) < 0 for i in order for j in order)
+        test = stats.kendalltau(order, guess, alternative="greater", method="asymptotic")
+        helped = "Past runs helped" in explained([influence("one", int(wrong), 0.4)], observations=12).summary
+        assert helped == (test.pvalue < 0.05)
 
 
 def test_predictions_are_in_the_units_of_the_user_and_absent_under_ranks() -> None:

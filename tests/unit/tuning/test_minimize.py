@@ -338,3 +338,8 @@ def test_why_trials_were_suggested_and_how_it_was_tuned_is_kept(tmp_path: Path) 
     assert again.influences == result.influences
     row = next(row for row in read_studies(Memory(memory).store) if row.name == "p/two")
     assert row.user_attrs[SETTINGS_KEY] == result.settings
+
+
+def test_the_repr_of_a_result_is_one_short_line() -> None:
+    result = minimize(lambda config: config["a"], {"a": (0.0, 1.0)}, trials=3, task="t", method="random")
+    assert repr(result) == f"<Result of 'default', 't': 3 trials, best value {result.best_value!r}>"

@@ -1,11 +1,14 @@
-"""The reference of the command line, generated from the program itself."""
+"""The reference of the command line, generated from the program itself.
+
+Commands are those of Click, which Typer brings or depends on, depending on its version: hence no type for them.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
-import click
 import typer.main
 
 from recollect.cli.main import app
@@ -22,22 +25,19 @@ def command_reference() -> str:
     return "\n".join([HEAD, *_sections(typer.main.get_command(app), ("recollect",))])
 
 
-def _sections(command: click.Command, path: tuple[str, ...]) -> Iterator[str]:
-    context = click.Context(command, info_name=" ".join(path))
+def _sections(command: Any, path: tuple[str, ...]) -> Iterator[str]:
+    context = command.context_class(command, info_name=" ".join(path))
     yield f"## `{' '.join(path)}`\n"
     yield f"{_prose(command.help)}\n"
     yield f"```text\n{command.get_usage(context).removeprefix('Usage: ')}\n```\n"
     yield from _parameters(command, context)
     if command.epilog:
         yield f"```text\n{_text(command.epilog)}\n```\n"
-    if isinstance(command, click.Group):
-        for name in command.list_commands(context):
-            child = command.get_command(context, name)
-            assert child is not None
-            yield from _sections(child, (*path, name))
+    for name, child in getattr(command, "commands", {}).items():
+        yield from _sections(child, (*path, name))
 
 
-def _parameters(command: click.Command, context: click.Context) -> Iterator[str]:
+def _parameters(command: Any, context: Any) -> Iterator[str]:
     rows = [record for parameter in command.get_params(context) if (record := parameter.get_help_record(context))]
     if rows:
         yield "| argument or option | meaning |\n|---|---|"

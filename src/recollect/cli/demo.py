@@ -84,7 +84,7 @@ NEXT = """\
   tune a function     recollect.minimize(objective, space, memory="tuning.db")
                       help(recollect.minimize) has all options
   tune any program    recollect tune --help, recollect memory --help
-  results and speed   docs/results.md, docs/performance.md in the repository"""
+  results and speed   recollect help results, recollect help performance"""
 
 
 def run_demo(trials: int, seed: int) -> None:
@@ -230,8 +230,8 @@ def worst_case_note(past: int, trials: int) -> str:
     """State how much past runs can slow down the search."""
     return (
         f"Worst case: however misleading the {past} past runs are, the guarantees of plain Bayesian optimization hold "
-        f"within {slowdown_factor(trials, past):.0f} times as many trials (the paper's theorem; docs/methods.md in the "
-        "repository lists its assumptions)."
+        f"within {slowdown_factor(trials, past):.0f} times as many trials (the paper's theorem; its assumptions: "
+        "recollect help methods)."
     )
 
 
@@ -269,7 +269,7 @@ def replay_verdict(results: Mapping[str, MethodResult]) -> str:
     reached = np.flatnonzero(results[TRANSFER].adtm <= results[PLAIN].adtm[-1])
     if reached.size and reached[0] + 1 < REPLAY_TRIALS:
         lines.append(f"Past runs reach the error of {REPLAY_TRIALS} plain trials after {reached[0] + 1} trials.")
-    lines.append("Past runs help this learner a lot, others less or not at all (docs/results.md in the repository).")
+    lines.append("Past runs help this learner a lot, others less or not at all (recollect help results).")
     return "\n".join(lines)
 
 

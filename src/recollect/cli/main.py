@@ -11,12 +11,13 @@ from typing import Annotated
 import typer
 
 from recollect import __version__
-from recollect.cli import bench, dashboard, memory, report, tune
+from recollect.cli import bench, dashboard, help_pages, memory, report, tune
 from recollect.errors import RecollectError
 
 app = typer.Typer(
     name="recollect",
     help="Hyperparameter tuning that learns from past runs.",
+    epilog="'recollect help' lists the pages of the documentation; 'recollect help NAME' shows one.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -26,6 +27,7 @@ app.add_typer(memory.app)
 app.command(epilog=tune.EXAMPLES, context_settings=tune.SETTINGS)(tune.tune)
 app.command(epilog=report.EXAMPLES)(report.report)
 app.command(epilog=dashboard.EXAMPLES)(dashboard.dashboard)
+app.command("help")(help_pages.show_help)
 
 
 def _show_version(wanted: bool) -> None:

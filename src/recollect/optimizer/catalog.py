@@ -94,7 +94,7 @@ CATALOG: tuple[Method, ...] = (
 def methods() -> tuple[str, ...]:
     """Return the names of all methods.
 
-    Suffixes select variants, for example ``"rgpe-ei+copula"``; see docs/methods.md.
+    Suffixes select variants, for example ``"rgpe-ei+copula"``; see the page Methods.
 
     Returns:
         The names, in the order of the paper's tables.
@@ -144,7 +144,7 @@ def _variant(entry: Method, suffix: str) -> Method:
     for pattern, change in _SUFFIXES:
         if match := re.fullmatch(pattern, suffix):
             return change(entry, match)
-    raise InputError(f"method {entry.name!r} has no variant +{suffix}; docs/methods.md lists all variants")
+    raise InputError(f"method {entry.name!r} has no variant +{suffix}; 'recollect help methods' lists all variants")
 
 
 def _scaled(entry: Method, match: re.Match[str]) -> Method:

@@ -8,12 +8,12 @@ Densities are evaluated at the natural value, without a Jacobian term, although 
 
 In the paper, length scales have no density; their bounds are the prior (`PAPER_PRIOR`). With few points and many
 columns that lets one length scale collapse and the others run to their bound. `TARGET_PRIOR` adds a weak gamma density
-with mode 1/3 of the cube; the new task's model is fitted with it (measured in docs/results.md).
+with mode 1/3 of the cube; the new task's model is fitted with it (measured: the page results).
 
 Without a density for length scales there are many optima. Random starts all over the bounds mostly begin where no two
 rows correlate, and end on plateaus nearby: with several columns, one short length scale is enough. The random starts of
 `SOURCE_PRIOR`, with which past runs are fitted, are therefore not as short (benchmarks/quality/gp_fit_starts.py,
-docs/performance.md).
+the page performance).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`TransferSampler`: an Optuna sampler that starts from what past studies know; public as `recollect.optuna`.
 
 `past_studies` reads past studies, `inferred_space` infers the search space, and `study_optimizer` follows one study and
-drives the `Optimizer` that suggests. See docs/optuna.md.
+drives the `Optimizer` that suggests. See the page optuna.
 """
 
 from __future__ import annotations

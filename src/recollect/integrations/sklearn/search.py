@@ -2,7 +2,7 @@
 
 It is used like ``GridSearchCV`` and public as `recollect.sklearn`. The search itself is `recollect.maximize` with
 candidates that scikit-learn evaluates (`candidates`). Choices that a memory cannot store (tuples, estimators,
-functions) are tuned under their text. See docs/scikit-learn.md.
+functions) are tuned under their text. See the page scikit-learn.
 
 Names of data and scoring are the same for the same content, different for anything else. Data are named by content,
 independent of the memory layout: an array in rows or in columns, a sparse matrix in any format. The scoring (estimator,

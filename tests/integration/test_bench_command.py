@@ -67,11 +67,16 @@ def test_the_list_can_be_printed_as_json(run: Run, tmp_path: Path) -> None:
         "tasks": 38,
         "hyperparameters": 10,
         "conditional": 4,
+        "agreement": None,
+        "licence": "as stated on the figshare page",
         "source": "https://figshare.com/articles/5882230",
+        "derived": "",
         "offline": True,
         "note": "",
     }
     assert not rows["glmnet"]["offline"]
+    assert rows["svm-grid"]["agreement"] == 0.37
+    assert "rbv2_svm" in rows["svm4d_yahpo"]["derived"]
 
 
 @pytest.mark.parametrize("name", ["adaboost-grid", "glmnet", "lcbench"])
@@ -81,6 +86,14 @@ def test_offline_is_one_sentence_and_code_2(run: Run, name: str, tmp_path: Path)
     assert done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1
     assert "cannot be reached" in done.stderr
+    assert "--from" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_that_nobody_publishes_is_not_fetched_but_copied(run: Run, tmp_path: Path) -> None:
+    done = run("fetch", "svm4d_yahpo")
+    assert done.returncode == 2
+    assert "rbv2_svm" in done.stderr
     assert "--from" in done.stderr
     assert list(tmp_path.iterdir()) == []
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import recollect
+from recollect.bench.data.table_files import TABLE_FILES
 from recollect.bench.registry import find_entry, size_of
 
 FOLDER = Path(os.environ.get("RECOLLECT_DATA") or "no folder named")
@@ -87,3 +88,22 @@ def test_a_csv_benchmark_is_read_as_its_authors_drew_it(
     y = task.evaluate_many(space.encode(task.candidates))
     assert (y.min(), y.max()) == (task.best, task.worst)
     assert np.isclose(task.evaluate(task.candidates[5]), y[5], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("name", TABLE_FILES)
+def test_a_drawn_table_is_found_in_the_named_folder_and_is_as_large_as_listed(name: str) -> None:
+    table = TABLE_FILES[name]
+    needed(table.file)
+    benchmark = recollect.bench.load(name)
+    assert size_of(benchmark) == find_entry(name).size
+    assert {len(benchmark.task(task).candidates or ()) for task in benchmark.tasks} == {table.configurations}
+
+
+@pytest.mark.parametrize(("name", "highest"), [("lcbench", 0.1), ("lcbench+paper", 1e5)])
+def test_lcbench_is_found_in_the_named_folder_and_has_the_published_errors(name: str, highest: float) -> None:
+    needed("lcbench.csv.gz")
+    benchmark = recollect.bench.load(name)
+    assert (len(benchmark.tasks), len(benchmark.candidates or ())) == (35, 2000)
+    assert benchmark.space.source["weight_decay"].upper == highest
+    assert size_of(benchmark) == find_entry(name).size
+    assert benchmark.task("APSFailure").best == pytest.approx(0.0426452, abs=1e-7)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 HELP = "Benchmarks and experiments: list and fetch benchmarks, run plans, create tables and figures."
 app = typer.Typer(name="bench", help=HELP, no_args_is_help=True, rich_markup_mode=None)
+PIPED_WIDTH = 180  # columns of a list that is not printed to a terminal
 TABLES_HELP = "main, ablation, transform, dilution, rho, versions, methods, summary, seconds, or all (without seconds)."
 Results = Annotated[list[Path], typer.Argument(help="Result files (.csv, .csv.gz), or folders with a runs.csv.")]
 Benchmarks = Annotated[list[str] | None, typer.Option(help="Only this benchmark; may be repeated.")]
@@ -207,7 +208,10 @@ def build(
 
 @app.command(name="list")
 def list_(as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False) -> None:
-    """List all benchmarks: tasks, hyperparameters, conditions, source, and whether they work offline."""
+    """List all benchmarks: tasks, hyperparameters, conditions, whether they work offline, licence and source.
+
+    Agreement is the mean rank correlation between the errors of two tasks: how much there is to transfer.
+    """
     from recollect.bench.registry import entries, summarize
 
     rows = [summarize(entry) for entry in entries()]
@@ -284,17 +288,23 @@ def _print_list(rows: list[dict[str, Any]]) -> None:
 
     table = Table(box=None, pad_edge=False)
     table.add_column("benchmark", no_wrap=True)
-    for column in ("tasks", "dims", "conditional"):
+    for column in ("tasks", "dims", "conditional", "agreement"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("available", no_wrap=True)
     table.add_column("description")
+    table.add_column("licence")
     table.add_column("source", overflow="fold")
     for row in rows:
         sizes = row["tasks"], row["hyperparameters"], row["conditional"]
         counts = ("?" if size is None else str(size) for size in sizes)
+        agreement = "" if row["agreement"] is None else f"{row['agreement']:.2f}"
         available = "offline" if row["offline"] else ("not built" if row["note"] else "to fetch")
-        table.add_row(row["name"], *counts, available, row["title"], row["source"].removeprefix("https://"))
-    Console().print(table, highlight=False)
+        source = row["source"].removeprefix("https://")
+        table.add_row(row["name"], *counts, agreement, available, row["title"], row["licence"], source)
+    console = Console()
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    console.print(table, highlight=False)
 
 
 def _description(benchmark: Benchmark) -> Iterator[str]:

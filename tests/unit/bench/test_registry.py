@@ -10,7 +10,9 @@ import pytest
 import recollect
 from recollect.bench.data.download import data_folder
 from recollect.bench.data.lcbench import lcbench_space
+from recollect.bench.data.oboe import OBOE, oboe_space
 from recollect.bench.data.openml_bot import bot_space
+from recollect.bench.data.table_files import TABLE_FILES
 from recollect.bench.problems.suite.suite_benchmarks import SUITE
 from recollect.bench.problems.synthetic import FAMILIES
 from recollect.bench.registry import BenchmarkSize, fetch, find_entry, load, names, size_of, summarize
@@ -26,8 +28,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-def test_the_papers_six_the_suite_and_the_formulas_are_known() -> None:
-    assert set(names()) == {*PAPER, "lcbench+paper", *SUITE, *FAMILIES}
+def test_the_papers_six_published_tables_the_suite_and_the_formulas_are_known() -> None:
+    assert set(names()) == {*PAPER, "lcbench+paper", *TABLE_FILES, *OBOE, *SUITE, *FAMILIES}
     assert names()[:6] == PAPER
 
 
@@ -70,9 +72,41 @@ def test_the_listed_size_is_that_of_lcbench() -> None:
     assert find_entry("lcbench").size == BenchmarkSize(35, len(lcbench_space().names), 0)
 
 
+@pytest.mark.parametrize("name", OBOE)
+def test_the_listed_size_is_that_of_the_space_of_oboe(name: str) -> None:
+    space = oboe_space(name)
+    conditional = sum(condition is not None for condition in space.conditions)
+    assert find_entry(name).size == BenchmarkSize(418, len(space.names), conditional)
+
+
+@pytest.mark.parametrize("name", TABLE_FILES)
+def test_the_listed_size_is_that_of_the_space_of_a_table(name: str) -> None:
+    space, table = TABLE_FILES[name].space(), TABLE_FILES[name]
+    conditional = sum(condition is not None for condition in space.conditions)
+    assert find_entry(name).size == BenchmarkSize(table.tasks, len(space.names), conditional)
+
+
+@pytest.mark.parametrize("name", TABLE_FILES)
+def test_missing_data_that_nobody_publishes_are_said_to_come_from_a_copy(name: str) -> None:
+    with pytest.raises(InputError, match=f"`recollect bench fetch {name} --from PATH` .*derived from https"):
+        load(name)
+    with pytest.raises(InputError, match=r"nothing to download .* --from"):
+        fetch(name)
+
+
+def test_the_agreement_of_tasks_is_listed_for_every_benchmark_whose_data_could_be_had() -> None:
+    unknown = [name for name in names() if find_entry(name).agreement is None]
+    assert unknown == ["glmnet", "svm", "xgboost"]
+    assert all(-1.0 <= (find_entry(name).agreement or 0.0) <= 1.0 for name in names())
+
+
+def test_all_benchmarks_of_oboe_share_one_copy_of_the_data(home: Path) -> None:
+    assert {find_entry(name).folder() for name in OBOE} == {home / "oboe"}
+
+
 def test_every_published_file_has_an_address_of_its_own() -> None:
     parts = [part for name in PAPER for part in find_entry(name).files]
-    assert len({part.url for part in parts}) == len(parts) == 50 + 50 + 4
+    assert len({part.url for part in parts}) == len(parts) == 50 + 50 + 3 + 70
     assert all(part.url.startswith("https://") for part in parts)
 
 
@@ -95,7 +129,7 @@ def test_a_variant_has_the_data_of_the_original(home: Path) -> None:
     assert find_entry("lcbench+paper").folder() == find_entry("lcbench").folder() == home / "lcbench"
 
 
-@pytest.mark.parametrize(("name", "hint"), [("svmgrid", "did you mean 'svm-grid'"), ("???", "there are 19: adaboost")])
+@pytest.mark.parametrize(("name", "hint"), [("svmgrid", "did you mean 'svm-grid'"), ("???", "there are 36: adaboost")])
 def test_an_unknown_name_is_refused_with_close_matches(name: str, hint: str) -> None:
     with pytest.raises(InputError, match="there is no benchmark ") as refused:
         load(name)

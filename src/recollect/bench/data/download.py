@@ -82,8 +82,8 @@ def download_files(
         for file in files:
             download(file, incomplete, progress=progress)
     except RecollectError:
-        if not any(incomplete.iterdir()):
-            incomplete.rmdir()
+        if not any(path.is_file() for path in incomplete.rglob("*")):
+            shutil.rmtree(incomplete, ignore_errors=True)
         raise
     records = []
     for file in files:  # without a published checksum, this is how others can compare what they received
@@ -127,6 +127,8 @@ def download(published: PublishedFile, folder: Path, *, progress: DownloadProgre
     target, partial = folder / published.file, folder / f"{published.file}.part"
     if target.exists():
         return target
+    with _one_sentence(f"cannot write to {folder}"):
+        target.parent.mkdir(parents=True, exist_ok=True)
     received = partial.stat().st_size if partial.exists() else 0
     expected = published.size
     if expected is None or received != expected:

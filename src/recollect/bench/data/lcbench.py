@@ -1,11 +1,16 @@
 """LCBench: 2,000 configurations of a neural network measured on each of 35 OpenML data sets. Paper section 5.2.
 
-Published on figshare as ``data_2k_lw.json`` (a zip archive of it is read as well), about 1 GB of
+Read from any of three forms of the same data:
 
-    {data set: {number: {"config": {...}, "results": {...}, "log": {...}}}}
+- LCBenchLite, on GitHub: a folder with ``NAME/config.parquet.gzip`` and ``NAME/results.parquet.gzip`` for every data
+  set, 8 MB together, one row per configuration. Needs pyarrow (extra ``parquet``).
+- the original on figshare, ``data_2k_lw.json`` (a zip archive of it is read as well), about 1 GB of
+  ``{data set: {number: {"config": {...}, "results": {...}, "log": {...}}}}``. It is streamed, one run at a time.
+- a CSV file with the columns task, the seven hyperparameters, error.
 
-The file is streamed, one run at a time. The error is 1 - ``final_val_balanced_accuracy``. Seven hyperparameters of the
-configuration were varied; the others are ignored. The number of layers 1 is sometimes written as ``true``.
+The error is 1 - ``final_val_balanced_accuracy``. Seven hyperparameters of the configuration were varied; the others are
+ignored. The number of layers 1 is sometimes written as ``true``. ``lcbench_errors.csv`` has best, worst and mean error
+of every data set, with which files without a published checksum are compared.
 
 The data were sampled with weight decays from 1e-5 to 1e-1, and that is the space. The paper has 1e5 as the upper bound,
 which squeezes all of them into a millionth of the unit interval (``paper_bounds``). Runs outside the space are left out
@@ -19,25 +24,34 @@ import json
 import math
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
+from recollect._files import read_text
 from recollect.bench.benchmark import About, Benchmark
+from recollect.bench.data.download import PublishedFile, find_file, published_column
 from recollect.bench.problems.tabular import task_tables
-from recollect.errors import ConfigError, InputError
+from recollect.errors import ConfigError, InputError, MissingExtraError
 from recollect.runs.run import Config
 from recollect.space.space import Space, compile_space
+from recollect.storage.formats.csv_columns import INTEGER, csv_rows, parse_float
 
-SOURCE = "https://figshare.com/projects/LCBench/74151"
+SOURCE = "https://github.com/ltiao/LCBenchLite"
+COMMIT = "76d9baacc1ae457bc8f5c6405642a62768f2d76b"
+ORIGINAL = PublishedFile(
+    "https://ndownloader.figshare.com/files/21188598", "data_2k_lw.zip", None, "md5:26c8493006358a15ce12041c0bfc12a2"
+)
 CITATION = (
     "L. Zimmer, M. Lindauer, F. Hutter: Auto-PyTorch Tabular: Multi-Fidelity MetaLearning for Efficient and Robust "
     "AutoDL. IEEE Transactions on Pattern Analysis and Machine Intelligence, 2021."
 )
-DATA_SETS = 35
+FACTS_FILE = "lcbench_errors.csv"
+FACTS_TOLERANCE = 1e-6
 TARGET = "final_val_balanced_accuracy"
+PARQUET_FILES = ("config.parquet.gzip", "results.parquet.gzip")
 CHARACTERS_PER_READ = 1 << 20
 MAX_RUN_CHARACTERS = 1 << 25  # a run has about 15,000; a longer one is damaged
 WHITESPACE = " \t\r\n"
@@ -53,6 +67,15 @@ HYPERPARAMETERS: Mapping[str, Any] = {
 }
 
 
+class NetworkRun(NamedTuple):
+    """One trained network: where it is described, the data set, the values in the file, and its error."""
+
+    where: str
+    task: str
+    config: Mapping[str, Any]
+    error: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LcbenchTable:
     """The runs of all data sets: configurations and errors; ``left_out`` counts runs outside the space."""
@@ -62,15 +85,15 @@ class LcbenchTable:
     left_out: int
 
 
-def load_lcbench(file: Path, *, whole: bool = True, paper_bounds: bool = False) -> Benchmark:
-    """Return the benchmark from its published file.
+def load_lcbench(path: Path, *, whole: bool = True, paper_bounds: bool = False) -> Benchmark:
+    """Return the benchmark from one of the three forms of its data.
 
-    whole: refuse a file that does not hold 35 data sets. paper_bounds: weight decay up to 1e5, as the paper has it.
+    whole: refuse data that are not those of all 35 data sets. paper_bounds: weight decay up to 1e5, as in the paper.
     """
-    table = read_lcbench(file, whole=whole, paper_bounds=paper_bounds)
+    table = read_lcbench(path, whole=whole, paper_bounds=paper_bounds)
     measured = f"1 - balanced accuracy on validation data after training; {table.left_out} runs left out"
-    licence = "as stated on the figshare page"
-    about = About("LCBench: neural networks on OpenML data sets", CITATION, licence, SOURCE, "table", True, measured)
+    title = "LCBench: neural networks on OpenML data sets"
+    about = About(title, CITATION, "Apache-2.0", SOURCE, "table", True, measured)
     return task_tables("lcbench", table.space, tables=table.tables, about=about)
 
 
@@ -80,61 +103,160 @@ def lcbench_space(*, paper_bounds: bool = False) -> Space:
     return compile_space({**HYPERPARAMETERS, **bounds})
 
 
-def read_lcbench(file: Path, *, whole: bool = True, paper_bounds: bool = False) -> LcbenchTable:
-    """Return the runs in the published file."""
+def lite_files() -> tuple[PublishedFile, ...]:
+    """Return the files of LCBenchLite, two for every data set."""
+    address = f"{SOURCE.replace('github.com', 'raw.githubusercontent.com')}/{COMMIT}"
+    tasks = published_column(FACTS_FILE, "mean")
+    return tuple(
+        PublishedFile(f"{address}/{task}/{file}", f"{task}/{file}") for task in tasks for file in PARQUET_FILES
+    )
+
+
+def read_lcbench(path: Path, *, whole: bool = True, paper_bounds: bool = False) -> LcbenchTable:
+    """Return the runs in one of the three forms of the data."""
     space = lcbench_space(paper_bounds=paper_bounds)
     tables: dict[str, tuple[list[Config], list[float]]] = {}
+    is_inside: dict[tuple[Any, ...], bool] = {}  # most configurations come once for every data set
     left_out = 0
-    for task, number, run in _runs(file):
-        where = f"{file}, data set {task!r}, configuration {number!r}"
-        configs, errors = tables.setdefault(task, ([], []))
-        config, error = _read_run(run, where)
-        try:
-            space.encode([config])
-        except ConfigError:
+    for run in _network_runs(path):
+        configs, errors = tables.setdefault(run.task, ([], []))
+        config = _read_config(run)
+        key = tuple(config.values())
+        if key not in is_inside:
+            is_inside[key] = _inside(space, config)
+        if is_inside[key]:
+            configs.append(config)
+            errors.append(run.error)
+        else:
             left_out += 1
-            continue
-        configs.append(config)
-        errors.append(error)
     empty = [task for task, (configs, _) in tables.items() if not configs]
     if empty or not tables:
-        raise InputError(f"{file}: expected runs of every data set, got none{f' of {empty[0]!r}' if empty else ''}")
-    if whole and len(tables) != DATA_SETS:
-        raise InputError(f"{file}: expected {DATA_SETS} data sets, got {len(tables)}; is this the published file?")
+        raise InputError(f"{path}: expected runs of every data set, got none{f' of {empty[0]!r}' if empty else ''}")
+    if whole:
+        _check_facts(path, {task: errors for task, (_, errors) in tables.items()})
     return LcbenchTable(space, tables, left_out)
 
 
-def _read_run(run: Any, where: str) -> tuple[Config, float]:
-    """Return the varied hyperparameters and the error of a run."""
-    if not isinstance(run, dict) or not all(isinstance(run.get(part), dict) for part in ("config", "results")):
-        raise InputError(f"{where}: expected an object with 'config' and 'results', got {str(run)[:80]}")
+def _inside(space: Space, config: Config) -> bool:
+    try:
+        space.encode([config])
+    except ConfigError:
+        return False
+    return True
+
+
+def _check_facts(path: Path, errors: Mapping[str, Sequence[float]]) -> None:
+    """Refuse data whose data sets, or their best, worst and mean errors, are not the published ones."""
+    facts = {name: published_column(FACTS_FILE, name) for name in ("best", "worst", "mean")}
+    if set(errors) != set(facts["mean"]):
+        different = sorted(set(errors) ^ set(facts["mean"]))[0]
+        raise InputError(
+            f"{path}: expected {len(facts['mean'])} data sets, got {len(errors)}; {different!r} is in one of both only"
+        )
+    for task, own in errors.items():
+        got = {"best": min(own), "worst": max(own), "mean": math.fsum(own) / len(own)}
+        for name, value in got.items():
+            if abs(value - float(facts[name][task])) > FACTS_TOLERANCE:
+                expected = f"{facts[name][task]} as the {name} error of data set {task!r}"
+                raise InputError(f"{path}: expected {expected}, got {value:.7f}; these are not the published runs")
+
+
+def _read_config(run: NetworkRun) -> Config:
+    """Return the varied hyperparameters of a run."""
     config = {}
     for name, (low, *_) in HYPERPARAMETERS.items():
-        value = run["config"].get(name)
+        value = run.config.get(name)
         if name == "num_layers" and value is True:
             value = 1
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise InputError(f"{where}: expected a number as {name}, got {value!r}")
+            raise InputError(f"{run.where}: expected a number as {name}, got {value!r}")
         if isinstance(low, int) and value != int(value):
-            raise InputError(f"{where}: expected a whole number as {name}, got {value!r}")
+            raise InputError(f"{run.where}: expected a whole number as {name}, got {value!r}")
         config[name] = int(value) if isinstance(low, int) else value
-    accuracy = run["results"].get(TARGET)
-    if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not 0.0 <= accuracy <= 1.0:
-        raise InputError(f"{where}: expected {TARGET} in [0, 1], got {accuracy!r}")
-    return config, 1.0 - accuracy
+    return config
 
 
-def _runs(file: Path) -> Iterator[tuple[str, str, Any]]:
-    """Yield (data set, number, run)."""
+def _network_runs(path: Path) -> Iterator[NetworkRun]:
+    """Yield the runs of whichever form the data have."""
+    if path.is_dir() and any(path.glob(f"*/{PARQUET_FILES[0]}")):
+        return _parquet_runs(path)
+    file = find_file(path, ORIGINAL.file)
+    return _csv_runs(file) if file.name.endswith((".csv", ".csv.gz")) else _json_runs(file)
+
+
+def _parquet_runs(folder: Path) -> Iterator[NetworkRun]:
+    for data_set in sorted(file.parent for file in folder.glob(f"*/{PARQUET_FILES[0]}")):
+        configs, results = (_parquet_columns(data_set / file) for file in PARQUET_FILES)
+        where = f"{data_set}: {PARQUET_FILES[0]} and {PARQUET_FILES[1]}"
+        missing = [name for name in HYPERPARAMETERS if name not in configs]
+        missing += [name for name in (TARGET,) if name not in results]
+        if missing:
+            raise InputError(f"{where}: expected a column {missing[0]!r}, got {[*configs, *results][:20]}")
+        accuracies = results[TARGET]
+        if len(accuracies) != len(configs["batch_size"]):
+            rows = f"{len(configs['batch_size'])} and {len(accuracies)}"
+            raise InputError(f"{where}: expected a row for every configuration in both, got {rows} rows")
+        for number, accuracy in enumerate(accuracies):
+            place = f"{where}, row {number}"
+            config = {name: configs[name][number] for name in HYPERPARAMETERS}
+            yield NetworkRun(place, data_set.name, config, _error(accuracy, place))
+
+
+def _parquet_columns(file: Path) -> dict[str, list[Any]]:
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError as error:
+        message = "reading the files of LCBenchLite needs pyarrow: pip install 'recollect[parquet]'"
+        raise MissingExtraError(message) from error
+    try:
+        columns: dict[str, list[Any]] = parquet.read_table(file).to_pydict()
+    except (OSError, ArrowException) as error:
+        raise InputError(f"{file}: expected a Parquet file: {error}") from error
+    return columns
+
+
+def _csv_runs(file: Path) -> Iterator[NetworkRun]:
+    rows = csv_rows(str(file), read_text(file))
+    _, header = next(rows, (1, []))
+    if set(header) != {"task", *HYPERPARAMETERS, "error"}:
+        raise InputError(
+            f"{file}, line 1: expected the columns task, {', '.join(HYPERPARAMETERS)}, error, got {header}"
+        )
+    for line, row in rows:
+        cells = dict(zip(header, row, strict=True))
+        where = f"{file}, line {line}"
+        config = {
+            name: int(cells[name]) if INTEGER.match(cells[name]) else parse_float(cells[name])
+            for name in HYPERPARAMETERS
+        }
+        error = parse_float(cells["error"])
+        if error is None or not 0.0 <= error <= 1.0:
+            raise InputError(f"{where}: expected an error in [0, 1], got {cells['error']!r}")
+        yield NetworkRun(where, cells["task"], config, error)
+
+
+def _json_runs(file: Path) -> Iterator[NetworkRun]:
     try:
         with _open_json(file) as stream:
             text = _JsonStream(stream, file)
             for task in text.keys("a data set"):
                 for number in text.keys(f"a configuration of {task!r}"):
-                    yield task, number, text.value(f"the run {number!r} of {task!r}")
+                    run = text.value(f"the run {number!r} of {task!r}")
+                    where = f"{file}, data set {task!r}, configuration {number!r}"
+                    parts = ("config", "results")
+                    if not isinstance(run, dict) or not all(isinstance(run.get(part), dict) for part in parts):
+                        expected = "an object with 'config' and 'results'"
+                        raise InputError(f"{where}: expected {expected}, got {str(run)[:80]}")
+                    yield NetworkRun(where, task, run["config"], _error(run["results"].get(TARGET), where))
             text.end()
     except (OSError, EOFError, UnicodeDecodeError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{file}: expected LCBench's JSON file, but it cannot be read: {error}") from error
+
+
+def _error(accuracy: Any, where: str) -> float:
+    if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not 0.0 <= accuracy <= 1.0:
+        raise InputError(f"{where}: expected {TARGET} in [0, 1], got {accuracy!r}")
+    return 1.0 - accuracy
 
 
 @contextmanager

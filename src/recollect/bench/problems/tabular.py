@@ -246,32 +246,42 @@ def from_table(
         raise InputError(f"mode must be 'table' or 'forest', got {mode!r}")
     table = read_table(Path(path))
     compiled = _infer_space(table) if space is None else _compile_space(space)
-    configs = _parse_configs(table, compiled)
-    X = encode_rows(compiled, configs, table.where)
     name = name or table.path.name.removesuffix(".gz").removesuffix(".csv")
     source = str(table.path)
     about = About(f"table {table.path.name}", "", "not stated", source, mode, mode == "table", "error as listed")
-    if mode == "forest":
-        data = {task: (X[[row.config for row in rows]], _errors(rows)) for task, rows in table.rows.items()}
-        return forest_benchmark(name, compiled, data, about, jobs=jobs, build=build or ForestBuild(CSV_SETTINGS))
+    if mode == "table":
+        return table_benchmark(name, table, compiled, about)
+    X = encode_rows(compiled, _parse_configs(table, compiled), table.where)
+    data = {task: (X[[row.config for row in rows]], _errors(rows)) for task, rows in table.rows.items()}
+    return forest_benchmark(name, compiled, data, about, jobs=jobs, build=build or ForestBuild(CSV_SETTINGS))
+
+
+def table_benchmark(name: str, table: CsvTable, space: Space, about: About) -> Benchmark:
+    """Return the benchmark of a file's rows; InputError with line and reason for one that is not in the space."""
+    configs = _parse_configs(table, space)
+    X = encode_rows(space, configs, table.where)
     by_key: dict[bytes, int] = {}
     same = [by_key.setdefault(key, number) for number, key in enumerate(row_keys(X))]
     rows = {task: _distinct_rows(table, task, same) for task in table.rows}
     if len({frozenset(row.config for row in own) for own in rows.values()}) == 1:  # one table for all tasks
         rows = {task: sorted(own) for task, own in rows.items()}
     tables = {task: ([configs[row.config] for row in own], _errors(own)) for task, own in rows.items()}
-    return task_tables(name, compiled, tables=tables, about=about)
+    return task_tables(name, space, tables=tables, about=about)
 
 
-def read_table(path: Path) -> CsvTable:
-    """Read a file as text; InputError with line and reason if it is not such a table."""
+def read_table(path: Path, names: Sequence[str] | None = None, error: str = "error") -> CsvTable:
+    """Read a file as text; InputError with line and reason if it is not such a table.
+
+    ``names`` are the columns of the hyperparameters (None: all others), ``error`` is the column of the error.
+    """
     lines = csv_rows(str(path), read_text(path))
     _, header = next(lines, (1, []))
-    names = tuple(name for name in header if name not in ("task", "error"))
-    repeated = sorted({name for name in header if header.count(name) > 1})
-    if "task" not in header or "error" not in header or not names or repeated or "" in names:
-        reason = f"; {repeated[0]!r} comes twice" if repeated else ""
-        raise InputError(f"{path}, line 1: expected the columns task, hyperparameters..., error, got {header}{reason}")
+    names = tuple(name for name in header if name not in ("task", error)) if names is None else tuple(names)
+    wrong = [name for name in ("task", *names, error) if header.count(name) != 1]
+    if wrong or not names or "" in names:
+        reason = f"; {wrong[0]!r} {'comes twice' if header.count(wrong[0]) > 1 else 'is missing'}" if wrong else ""
+        expected = f"the columns task, hyperparameters..., {error}"
+        raise InputError(f"{path}, line 1: expected {expected}, got {header[:20]}{reason}")
     positions = [header.index(name) for name in names]
     configs: dict[Cells, int] = {}
     rows: dict[str, list[MeasuredRow]] = {}
@@ -280,8 +290,8 @@ def read_table(path: Path) -> CsvTable:
         if not task or not task.isprintable():
             raise InputError(f"{path}, line {line}: expected the name of a task on one line, got {task!r}")
         number = configs.setdefault(tuple(cells[position] for position in positions), len(configs))
-        error = finite_number(cells[header.index("error")], f"{path}, line {line}", "a finite number as error")
-        rows.setdefault(task, []).append(MeasuredRow(number, error, line))
+        value = finite_number(cells[header.index(error)], f"{path}, line {line}", f"a finite number as {error}")
+        rows.setdefault(task, []).append(MeasuredRow(number, value, line))
     if not rows:
         raise InputError(f"{path}: expected rows below the header, got none")
     return CsvTable(path, names, configs, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from recollect.bench.data import lcbench
 from recollect.bench.data.lcbench import lcbench_space, load_lcbench, read_lcbench
-from recollect.errors import InputError
+from recollect.errors import InputError, MissingExtraError
 
 CONFIG = {
     "batch_size": 124,
@@ -223,12 +224,110 @@ def test_a_data_set_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
         read_lcbench(write(tmp_path / "data.json", content), whole=False)
 
 
-def test_fewer_data_sets_than_published_are_refused_by_default(tmp_path: Path) -> None:
+def test_other_data_sets_than_the_published_ones_are_refused_by_default(tmp_path: Path) -> None:
     path = write(tmp_path / "data.json", two_tasks())
-    with pytest.raises(InputError, match="expected 35 data sets, got 2"):
+    with pytest.raises(InputError, match="expected 35 data sets, got 2; 'APSFailure' is in one of both only"):
         load_lcbench(path)
-    whole = {f"set {number}": {"0": run()} for number in range(35)}
-    assert len(load_lcbench(write(path, whole)).tasks) == 35
+
+
+def test_other_errors_than_the_published_ones_are_refused_by_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facts = {
+        "best": {"adult": "0.25", "higgs": "0.375"},
+        "worst": {"adult": "0.5", "higgs": "0.75"},
+        "mean": {"adult": "0.375", "higgs": "0.5625"},
+    }
+    monkeypatch.setattr(lcbench, "published_column", lambda _file, column: facts[column])
+    path = write(tmp_path / "data.json", two_tasks())
+    assert load_lcbench(path).tasks == ("adult", "higgs")
+    facts["mean"]["higgs"] = "0.5626"
+    with pytest.raises(InputError, match=r"expected 0.5626 as the mean error of data set 'higgs', got 0.5625000"):
+        load_lcbench(path)
+
+
+def parquet_folder(folder: Path, content: dict[str, Any]) -> Path:
+    """The same runs in the form of LCBenchLite."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    for task, runs in content.items():
+        (folder / task).mkdir(parents=True)
+        for part in ("config", "results"):
+            rows = [entry[part] for entry in runs.values()]
+            columns = {name: [row.get(name) for row in rows] for name in rows[0]}
+            parquet.write_table(pyarrow.table(columns), folder / task / f"{part}.parquet.gzip", compression="gzip")
+    return folder
+
+
+def csv_file(path: Path, content: dict[str, Any]) -> Path:
+    """The same runs as a CSV file."""
+    lines = [",".join(["task", *SEVEN, "error"])]
+    for task, runs in content.items():
+        for entry in runs.values():
+            error = 1.0 - entry["results"]["final_val_balanced_accuracy"]
+            lines.append(",".join(map(str, [task, *(entry["config"][name] for name in SEVEN), error])))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("paper_bounds", [False, True])
+def test_all_three_forms_of_the_data_give_the_same_table(paper_bounds: bool, tmp_path: Path) -> None:
+    content = two_tasks()
+    content["adult"] |= {"7": run(0.875, weight_decay=0.5), "8": run(0.5, num_layers=1)}
+    paths = [
+        write(tmp_path / "data.json", content),
+        parquet_folder(tmp_path / "lite", content),
+        csv_file(tmp_path / "lcbench.csv", content),
+    ]
+    expected, *others = (read_lcbench(path, whole=False, paper_bounds=paper_bounds) for path in paths)
+    assert expected.left_out == (0 if paper_bounds else 1)
+    for other in others:
+        assert other.tables == expected.tables
+        assert other.left_out == expected.left_out
+        assert type(other.tables["adult"][0][0]["batch_size"]) is int
+
+
+def test_a_folder_of_lcbenchlite_that_is_not_as_published_is_refused(tmp_path: Path) -> None:
+    folder = parquet_folder(tmp_path, two_tasks())
+    results = folder / "higgs" / "results.parquet.gzip"
+    results.rename(folder / "kept")
+    with pytest.raises(InputError, match=r"higgs/results.parquet.gzip: expected a Parquet file"):
+        read_lcbench(folder, whole=False)
+    results.write_bytes((folder / "kept").read_bytes()[:-20])
+    with pytest.raises(InputError, match=r"higgs/results.parquet.gzip: expected a Parquet file"):
+        read_lcbench(folder, whole=False)
+    results.write_bytes((folder / "higgs" / "config.parquet.gzip").read_bytes())
+    with pytest.raises(InputError, match=r"higgs: .* expected a column 'final_val_balanced_accuracy'"):
+        read_lcbench(folder, whole=False)
+    shorter = parquet_folder(folder / "shorter", {"higgs": {"0": run(0.5)}}) / "higgs" / results.name
+    results.write_bytes(shorter.read_bytes())
+    with pytest.raises(InputError, match="expected a row for every configuration in both, got 2 and 1 rows"):
+        read_lcbench(folder, whole=False)
+
+
+def test_parquet_files_without_pyarrow_are_refused_with_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = parquet_folder(tmp_path, two_tasks())
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(MissingExtraError, match=r"recollect\[parquet\]"):
+        read_lcbench(folder, whole=False)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("momentum", "momentums", "line 1: expected the columns task, batch_size"),
+        (",0.25\n", ",1.25\n", r"line 2: expected an error in \[0, 1\], got '1.25'"),
+        (",0.25\n", ",\n", r"line 2: expected an error in \[0, 1\], got ''"),
+        ("124", "many", "line 2: expected a number as batch_size, got None"),
+    ],
+)
+def test_another_csv_file_is_refused_with_the_line(old: str, new: str, reason: str, tmp_path: Path) -> None:
+    path = csv_file(tmp_path / "lcbench.csv", two_tasks())
+    path.write_text(path.read_text().replace(old, new, 1))
+    with pytest.raises(InputError, match=f"lcbench.csv, {reason}"):
+        read_lcbench(path, whole=False)
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:

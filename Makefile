@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Byte code is compiled afterwards, on all cores: pip would use one.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: demo test test-unit test-lowest test-browser check format coverage record bench docs docs-serve clean
+.PHONY: demo test test-unit test-lowest test-browser check format coverage record bench docs docs-serve release-check clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -76,6 +76,12 @@ docs: $(VENV)/.docs
 # The site while it is written: http://127.0.0.1:8000
 docs-serve: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve
+
+# Build the package, check it, run the documentation's code with the wheel in an empty environment. PUBLISH=1 refuses
+# placeholders.
+release-check: $(VENV)/.docs
+	$(INSTALL) build twine
+	$(BIN)/python tools/release_check.py $(if $(PUBLISH),--publish)
 
 clean:
 	rm -rf $(VENV) .venv-* build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

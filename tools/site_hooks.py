@@ -2,7 +2,7 @@
 
 `mkdocs.yml` names this file. Pages outside ``docs/`` (`CHANGELOG.md` and the like) become pages of the site, so nothing
 is written twice. A link to a file that is no page of the site leads to the repository, or is plain text while the
-project has no public address (`project_urls`).
+project has no public address (`site_map`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from command_reference import command_reference  # noqa: E402
-from project_urls import is_placeholder, project_urls  # noqa: E402
+from site_map import BORROWED, is_placeholder, page_of, project_urls  # noqa: E402
 
-# Page of the site -> file of the repository.
-BORROWED = {
-    "architecture.md": ROOT / "ARCHITECTURE.md",
-    "benchmark-scripts.md": ROOT / "benchmarks" / "README.md",
-    "changelog.md": ROOT / "CHANGELOG.md",
-    "contributing.md": ROOT / "CONTRIBUTING.md",
-    "examples.md": ROOT / "examples" / "README.md",
-    "security.md": ROOT / "SECURITY.md",
-}
 FENCE = re.compile(r"(^```.*?^```)", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[([^]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
@@ -51,15 +42,15 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are borrowed or generated."""
-    for name, path in BORROWED.items():
-        files.append(File.generated(config, name, content=path.read_text()))
+    for name, source in BORROWED.items():
+        files.append(File.generated(config, name, content=(ROOT / source).read_text()))
     files.append(File.generated(config, "command-reference.md", content=command_reference()))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Rewrite the links of a page for the site."""
-    origin = BORROWED.get(page.file.src_uri, Path(config.docs_dir, page.file.src_uri))
+    origin = ROOT / BORROWED.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     source = config.repo_url
     parts = FENCE.split(markdown)
     for index in range(0, len(parts), 2):
@@ -72,20 +63,13 @@ def _site_link(match: re.Match[str], origin: Path, page: Page, files: Files, sou
     if "://" in target or target.startswith("mailto:"):
         return match[0]
     path = (origin.parent / target).resolve()
-    if (uri := _uri_of(path)) is not None and files.get_file_from_path(uri) is not None:
+    inside = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
+    if (uri := page_of(inside)) is not None and files.get_file_from_path(uri) is not None:
         return f"{image}[{text}]({os.path.relpath(uri, Path(page.file.src_uri).parent)}{anchor})"
     if path.is_relative_to(ROOT / "docs") or not path.exists():
         return match[0]  # a broken link: MkDocs reports it
-    return f"[{text}]({source}/blob/main/{path.relative_to(ROOT)}{anchor})" if source else _plain(text)
+    return f"[{text}]({source}/blob/main/{inside}{anchor})" if source else _plain(text)
 
 
 def _plain(text: str) -> str:
     return text if "`" in text or " " in text else f"`{text}`"
-
-
-def _uri_of(path: Path) -> str | None:
-    """Return the page or file of the site that shows a file of the repository."""
-    for name, borrowed in BORROWED.items():
-        if path == borrowed:
-            return name
-    return path.relative_to(ROOT / "docs").as_posix() if path.is_relative_to(ROOT / "docs") else None

@@ -25,13 +25,13 @@ def python_code(page: Path) -> str:
     return "\n\n".join(text for language, text in code_blocks(page.read_text()) if language == "python")
 
 
-def execute(language: str, code: str, folder: Path) -> str:
+def execute(language: str, code: str, folder: Path, *, python: Path = Path(sys.executable)) -> str:
     """Run a code block as a user would, in a folder; a block that starts with a file name is written there instead."""
     if named := re.match(r"# (\S+\.py)\n", code):
         (folder / named[1]).write_text(code)
         return ""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    command = [sys.executable, "-W", "error", "-c", code] if language == "python" else ["sh", "-euc", code]
+    path = os.pathsep.join([str(python.parent), os.environ["PATH"]])
+    command = [python, "-W", "error", "-c", code] if language == "python" else ["sh", "-euc", code]
     environment = os.environ | {"PATH": path, "COLUMNS": "120"}
     process = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert process.returncode == 0, f"{code}\n{process.stdout}{process.stderr}"

@@ -2,4 +2,5 @@
 
 from recollect.optuna import TransferSampler
 
+
 __all__ = ["TransferSampler"]

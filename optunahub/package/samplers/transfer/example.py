@@ -8,7 +8,10 @@ from __future__ import annotations
 import optuna
 import optunahub
 
-TransferSampler = optunahub.load_local_module(package="samplers/transfer", registry_root="./package/").TransferSampler
+
+TransferSampler = optunahub.load_local_module(
+    package="samplers/transfer", registry_root="./package/"
+).TransferSampler
 
 
 def objective(trial: optuna.Trial, shift: float) -> float:
@@ -18,14 +21,15 @@ def objective(trial: optuna.Trial, shift: float) -> float:
     return (x - shift) ** 2 + (y - 1) ** 2
 
 
-past = []
-for shift in (0.0, 0.5, 1.0):
-    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
-    study.optimize(lambda trial, shift=shift: objective(trial, shift), n_trials=25)
-    past.append(study)
+if __name__ == "__main__":
+    past = []
+    for shift in (0.0, 0.5, 1.0):
+        study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+        study.optimize(lambda trial, shift=shift: objective(trial, shift), n_trials=25)
+        past.append(study)
 
-sampler = TransferSampler(past=past, horizon=15, seed=0)
-study = optuna.create_study(sampler=sampler)
-study.optimize(lambda trial: objective(trial, 0.7), n_trials=10)
-print(study.best_params, study.best_value)  # noqa: T201
-print(sampler.explain(study))  # noqa: T201
+    sampler = TransferSampler(past=past, horizon=15, seed=0)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda trial: objective(trial, 0.7), n_trials=10)
+    print(study.best_params, study.best_value)
+    print(sampler.explain(study))

@@ -40,7 +40,7 @@ class Importance:
 def importance(data: RunData) -> Importance | None:
     """Return the importance of hyperparameters; None with too few trials or if all values are equal."""
     run, space = data.run, data.space
-    if space is None or len(run.succeeded) < MIN_TRIALS or run.y.min() == run.y.max():
+    if space is None or len(run.succeeded) < MIN_TRIALS or len({trial.value for trial in run.succeeded}) == 1:
         return None
     from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 

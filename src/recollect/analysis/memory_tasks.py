@@ -33,7 +33,8 @@ from recollect.storage.memory import Memory
 from recollect.storage.open import storage_errors
 from recollect.storage.run_reading import valid_trials
 from recollect.storage.sql_read import StoredTrial, read_finished
-from recollect.storage.studies import INFLUENCE_KEY, NOTES_KEY, VOID_KEY, TaskStudy, read_spaces, task_studies
+from recollect.storage.studies import INFLUENCE_KEY, NOTES_KEY, VOID_KEY, TaskStudy, task_studies
+from recollect.storage.study_spaces import read_study_spaces
 from recollect.surrogate.scaling import transform
 from recollect.transfer.fit_cache import FitCache
 from recollect.transfer.source_fitting import fit_sources
@@ -63,7 +64,12 @@ class StoredTask:
     @property
     def failed(self) -> int:
         """The number of its trials that failed."""
-        return len(self.run) - len(self.run.succeeded)
+        return len(self.run.failed)
+
+    @property
+    def pruned(self) -> int:
+        """The number of its trials that were stopped early."""
+        return len(self.run.pruned)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,8 +106,8 @@ def read_memory_contents(memory: Memory, problem: str | None = None, *, spaces: 
         chosen = [entry for entry in task_studies(store) if problem is None or entry.problem == problem]
         usable = [entry for entry in chosen if entry.direction is not None]
         records = read_finished(store, [entry.id for entry in usable], keys=(NOTES_KEY, VOID_KEY, INFLUENCE_KEY))
-        by_text = read_spaces(store, usable if spaces else ())
-    tasks = [_stored_task(entry, records[entry.id], by_text.get(entry.space)) for entry in usable]
+        known = read_study_spaces(store, usable, records) if spaces else {}
+    tasks = [_stored_task(entry, records[entry.id], known.get(entry.id)) for entry in usable]
     return MemoryContents(tuple(tasks), len(chosen) - len(usable))
 
 
@@ -169,7 +175,7 @@ def model_tasks(tasks: Sequence[StoredTask], jobs: int | None = None) -> TaskMod
     alignments: dict[str, Alignment] = {}
     data = []
     for task in tasks:
-        aligned = alignments[task.name] = align(space, [trial.config for trial in task.run.succeeded])
+        aligned = alignments[task.name] = align(space, [trial.config for trial in task.run.usable])
         y = task.run.y[aligned.kept]
         if len(y) >= MIN_TRIALS:
             data.append(SourceData(task.name, aligned.X, transform(y, portfolio.scaling)))

@@ -32,9 +32,9 @@ from recollect.storage.studies import (
     VOID_KEY,
     TaskStudy,
     choose_study,
-    read_spaces,
     task_studies,
 )
+from recollect.storage.study_spaces import read_study_spaces
 
 if TYPE_CHECKING:
     from recollect.storage.memory import Memory
@@ -96,7 +96,12 @@ class RunData:
     @property
     def failed(self) -> int:
         """The number of trials that failed."""
-        return len(self.run) - len(self.run.succeeded)
+        return len(self.run.failed)
+
+    @property
+    def pruned(self) -> int:
+        """The number of trials that were stopped early."""
+        return len(self.run.pruned)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,11 +139,9 @@ def read_run_data(memory: Memory, problem: str | None, task: str) -> RunData:
         same = [other for other in entries if entry.problem and (other.problem, other.direction) == kind]
         others = _read(store, [other for other in same if other != entry], keys=(NOTES_KEY, VOID_KEY))
         paired = _paired_run(store, entry, entries)
-        space = read_spaces(store, [entry]).get(entry.space)
+        space = read_study_spaces(store, [entry], {entry.id: study.records}).get(entry.id)
     run = study.run_until(None)
-    notes: tuple[SuggestionNote | None, ...] = (None,) * len(run)
-    if len(study.records) == len(run):  # otherwise another program pruned some trials; it records no notes
-        notes = tuple(read_note(record.user_attrs.get(INFLUENCE_KEY)) for record in study.records)
+    notes = tuple(read_note(record.user_attrs.get(INFLUENCE_KEY)) for record in study.records)
     space = space_of(run) if space is None else space
     ends = [record.datetime_complete for record in study.records if record.datetime_complete]
     return RunData(
@@ -205,7 +208,7 @@ def _past_runs(
     usable = []
     for other in others:
         run = other.run_until(own.started)
-        if len(run.succeeded) < MIN_TRIALS and other.entry.task in noted:
+        if len(run.usable) < MIN_TRIALS and other.entry.task in noted:
             run = other.run_until(last)
         if why_unusable(run, names) is None:
             usable.append(run)

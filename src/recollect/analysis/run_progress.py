@@ -24,7 +24,7 @@ BEST_SHARE, MOST_BEST_TRIALS = 0.1, 20  # of the trials that succeeded, these ar
 
 
 def trial_values(run: Run) -> FloatArray:
-    """Return the value of each trial (n,), nan where it failed."""
+    """Return the value of each trial (n,), nan where it failed or was pruned."""
     values = np.array([np.nan if value is None else value for value in run.values], dtype=np.float64)
     return np.clip(values, -LARGEST_VALUE, LARGEST_VALUE)
 
@@ -37,13 +37,13 @@ def best_values(run: Run) -> FloatArray:
 
 
 def value_ranks(run: Run) -> FloatArray:
-    """Return the rank of each trial (n,) among those that succeeded: 1 is best, ties share it, nan if it failed."""
+    """Return the rank of each trial (n,) among those that succeeded: 1 is best, ties share it, nan for all others."""
     from scipy.stats import rankdata
 
     ranks = np.full(len(run), np.nan)
     ok = np.array([trial.ok for trial in run.trials], dtype=np.bool_)
     if ok.any():
-        ranks[ok] = rankdata(run.y)
+        ranks[ok] = rankdata(sign_of(run.direction) * trial_values(run)[ok])
     return ranks
 
 

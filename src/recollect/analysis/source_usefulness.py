@@ -216,7 +216,7 @@ def _best_ranks(data: RunData, past: tuple[PastRun, ...]) -> list[BestConfigRank
     rows = [_best_row(run, entry.alignment) for run, entry in zip(data.past, past, strict=True)]
     X, y = _observations(data.run, data.space)
     tried = {row_key(x): float(value) for x, value in zip(X, y, strict=True)}
-    failed = {row_key(x) for x in align(data.space, [t.config for t in data.run.trials if not t.ok]).X}
+    failed = {row_key(x) for x in align(data.space, [trial.config for trial in data.run.failed]).X}
     untried = [number for number, x in enumerate(rows) if x is not None and row_key(x) not in tried]
     predicted = _predicted_ranks(data.space, X, y, [rows[number] for number in untried])
     ranks: list[BestConfigRank | None] = [None] * len(rows)
@@ -234,7 +234,8 @@ def _best_ranks(data: RunData, past: tuple[PastRun, ...]) -> list[BestConfigRank
 
 def _best_row(run: Run, alignment: Alignment) -> FloatArray | None:
     """Return the encoding of a past run's best configuration, None if it has no place in the space."""
-    row = np.flatnonzero(alignment.kept == np.argmin(run.y)) if run.succeeded else np.empty(0, dtype=np.intp)
+    best = run.best
+    row = np.empty(0, dtype=np.intp) if best is None else np.flatnonzero(alignment.kept == run.usable.index(best))
     return np.asarray(alignment.X[row[0]]) if len(row) else None
 
 
@@ -251,6 +252,6 @@ def _predicted_ranks(space: Space, X: FloatArray, y: FloatArray, rows: Sequence[
 
 
 def _observations(run: Run, space: Space) -> tuple[FloatArray, FloatArray]:
-    """Return the trials that succeeded and have a place in the space: X (m, d), y (m,), lower is better."""
-    aligned = align(space, [trial.config for trial in run.succeeded])
+    """Return the usable trials that have a place in the space: X (m, d), y (m,), lower is better."""
+    aligned = align(space, [trial.config for trial in run.usable])
     return aligned.X, run.y[aligned.kept]

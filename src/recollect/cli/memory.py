@@ -76,8 +76,8 @@ def list_(memory: Where, problem: Problem = None, as_json: AsJson = False) -> No
     elif not rows:
         typer.echo(f"{without_password(memory)}: no runs")
     else:
-        heads = ("problem", "task", "trials", "failed", "best value", "direction", "hyperparameters")
-        print_table(heads, [row.values() for row in rows], right=(2, 3, 4, 6))
+        heads = ("problem", "task", "trials", "failed", "pruned", "best value", "direction", "hyperparameters")
+        print_table(heads, [row.values() for row in rows], right=(2, 3, 4, 5, 7))
 
 
 @app.command()
@@ -268,7 +268,7 @@ def _print_trials(run: Run) -> None:
     names = list(dict.fromkeys(name for config in run.configs for name in config))
     rows = []
     for number, trial in enumerate(run.trials):
-        note = " ".join(trial.notes[:1]) or ("" if trial.ok else "failed")
+        note = " ".join(trial.notes[:1]) or ("" if trial.ok else trial.state.value)
         rows.append((number, trial.value, trial.seconds, *(trial.config.get(name, "") for name in names), note))
     print_table(("trial", "value", "seconds", *names, "note"), rows, right=range(3))
 
@@ -292,7 +292,8 @@ def _summary(stored: StoredRun) -> dict[str, Any]:
         "problem": stored.problem,
         "task": run.task,
         "trials": len(run),
-        "failed": len(run) - len(run.succeeded),
+        "failed": len(run.failed),
+        "pruned": len(run.pruned),
         "best_value": None if run.best is None else run.best.value,
         "direction": run.direction,
         "hyperparameters": len(names),

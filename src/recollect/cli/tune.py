@@ -191,7 +191,7 @@ def _print(result: Result, arguments: list[str], memory: str | None) -> None:
     from recollect.optimizer.explanation import SHOWN_PAST_RUNS
 
     run, best = result.run, result.run.best
-    failed = len(run) - len(run.succeeded)
+    failed = len(run.failed)
     typer.echo(f"{printable(run.task)}: {plural(len(run), 'trial')}, {failed} failed; {result.stopped}")
     if best is not None:
         typer.echo(f"best value {best.value!r}\n")
@@ -216,7 +216,7 @@ def _print_json(result: Result, arguments: list[str], memory: str | None) -> Non
         "memory": memory,
         "direction": run.direction,
         "trials": len(run),
-        "failed": len(run) - len(run.succeeded),
+        "failed": len(run.failed),
         "stopped": result.stopped,
         "best_value": result.best_value,
         "best_config": result.best_config,

@@ -334,18 +334,18 @@ class Optimizer:
         if self._model is None or self._stale:
             rng = self._stream(MODEL, len(self._run))
             modelled = self._modelled()
-            X, y = np.array(self._rows)[modelled], self._run.y[modelled[self._succeeded()]]
+            X, y = np.array(self._rows)[modelled], self._run.y[modelled[self._usable()]]
             self._model = fit_model(self._method, self._transfer_context(), X, y, previous=self._model, rng=rng)
             self._stale = False
         return self._model
 
-    def _succeeded(self) -> BoolArray:
-        return np.array([trial.ok for trial in self._run.trials], dtype=bool)
+    def _usable(self) -> BoolArray:
+        return np.array([trial.learned_value is not None for trial in self._run.trials], dtype=bool)
 
     def _modelled(self) -> BoolArray:
-        """Which trials (t,) a model can use: those that succeeded and lie in the space searched, or close to it."""
+        """Which trials (t,) a model can use: those that are usable and lie in the space searched, or close to it."""
         placed = np.array([not np.isnan(x).all() for x in self._rows], dtype=bool)
-        return np.asarray(self._succeeded() & placed)
+        return np.asarray(self._usable() & placed)
 
     def _all_candidates(self) -> FloatArray | None:
         return self._region.choices(np.ones_like(self._free))
@@ -355,14 +355,14 @@ class Optimizer:
         return np.array(rows).reshape(-1, len(self._space.names))
 
     def _failed_rows(self) -> FloatArray:
-        rows = [x for x, trial in zip(self._rows, self._run.trials, strict=True) if not trial.ok]
+        rows = [x for x, trial in zip(self._rows, self._run.trials, strict=True) if trial.state is State.FAILED]
         return np.array(rows).reshape(-1, len(self._space.names))
 
     def _record(self, x: FloatArray, trial: Trial) -> None:
         self._run = self._run.with_trial(trial)
         self._rows.append(x)
         self._take(row_key(x))
-        self._stale = self._stale or trial.ok
+        self._stale = self._stale or trial.learned_value is not None
 
     def _take(self, key: bytes) -> None:
         self._taken.add(key)

@@ -63,7 +63,7 @@ def align_past_runs(runs: Iterable[Run], space: Space, direction: str, method: M
                 f"past[{number}] ({run.task!r}) has direction {run.direction!r}, but this optimizer has {direction!r}: "
                 f"pass Run(..., direction={direction!r}) if its values are meant that way"
             )
-    alignments = align_all(space, [[trial.config for trial in run.succeeded] for run in runs])
+    alignments = align_all(space, [[trial.config for trial in run.usable] for run in runs])
     names = set(space.names)
     past = tuple(_past_run(run, alignment, names, method) for run, alignment in zip(runs, alignments, strict=True))
     _warn_unusable([entry for entry in past if not entry.used])

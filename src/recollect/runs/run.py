@@ -5,7 +5,8 @@ a new run. Values are kept in the user's own units and direction; ``Run.y`` is t
 ``direction="maximize"`` turns into the internal convention that lower is better. `why_unusable` is the one rule
 for which past runs a new run can learn from: for the optimizer, memories, the Optuna sampler and reports.
 
-Notation: ``n`` trials of which ``m`` succeeded; ``X (m, d)`` their encodings, ``y (m,)`` their values, lower is better.
+Notation: ``n`` trials of which ``m`` are usable (succeeded, or pruned with an estimated value); ``X (m, d)`` their
+encodings, ``y (m,)`` their values, lower is better.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from recollect._text import name_list
-from recollect.errors import InputError, InputTypeError
+from recollect.errors import ConfigError, InputError, InputTypeError
 from recollect.numerics.arrays import FloatArray
 from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.validation import as_list
@@ -38,10 +39,12 @@ class State(Enum):
     Attributes:
         OK: The trial has a value.
         FAILED: The trial has none. `recollect.FAILED` is short for this state.
+        PRUNED: The trial was stopped early and has no value; it may have an estimate of one.
     """
 
     OK = "ok"
     FAILED = "failed"
+    PRUNED = "pruned"
 
     def __repr__(self) -> str:
         """Return the name, as users write it."""
@@ -76,10 +79,12 @@ class Trial:
 
     Attributes:
         config: The configuration, by hyperparameter.
-        value: The result in the user's units; None if and only if the trial failed.
+        value: The result in the user's units; None if and only if the trial failed or was pruned.
         state: How the trial ended.
         seconds: How long the evaluation took, if known.
         notes: Remarks, such as why the trial failed.
+        estimate: The value that a pruned trial would probably have reached, if that can be estimated. Models learn from
+            it; it is never reported as a result.
 
     Raises:
         InputError: State and value contradict each other, or a number is not finite.
@@ -97,21 +102,25 @@ class Trial:
     state: State = State.OK
     seconds: float | None = None
     notes: tuple[str, ...] = ()
+    estimate: float | None = None
 
     def __post_init__(self) -> None:
         """Check types, that numbers are finite, and that state and value agree."""
         if not isinstance(self.config, Mapping):
             raise InputTypeError(f"Trial: config must be a dict, got {type(self.config).__name__}")
         if not isinstance(self.state, State):
-            raise InputTypeError(f"Trial: state must be State.OK or FAILED, got {self.state!r}")
-        if self.state is State.FAILED:
-            if self.value is not None:
-                raise InputError(f"a failed trial has no value, got {self.value!r}")
-        else:
+            raise InputTypeError(f"Trial: state must be State.OK, FAILED or PRUNED, got {self.state!r}")
+        if self.state is not State.OK and self.value is not None:
+            raise InputError(f"a {self.state.value} trial has no value, got {self.value!r}")
+        if self.state is State.OK:
             number = math.nan if self.value is None else as_number(self.value, "Trial: value")
             if not math.isfinite(number):
                 raise InputError(f"a trial that did not fail needs a finite value, got {self.value!r}")
             object.__setattr__(self, "value", number)
+        if self.estimate is not None:
+            if self.state is not State.PRUNED or not math.isfinite(as_number(self.estimate, "Trial: estimate")):
+                raise InputError(f"only a pruned trial has an estimate, a finite number; got {self.estimate!r}")
+            object.__setattr__(self, "estimate", float(self.estimate))
         if self.seconds is not None:
             seconds = as_number(self.seconds, "Trial: seconds", "a number or None")
             if not abs(seconds) <= MAX_SECONDS:
@@ -144,6 +153,11 @@ class Trial:
         """Whether the trial has a value."""
         return self.state is State.OK
 
+    @property
+    def learned_value(self) -> float | None:
+        """What models learn from the trial: its value, or the estimate of a pruned one; None if there is neither."""
+        return self.estimate if self.value is None else self.value
+
 
 @dataclass(frozen=True, slots=True, init=False)
 class Run:
@@ -151,7 +165,7 @@ class Run:
 
     Attributes:
         task: Name of the dataset or instance.
-        trials: The trials, including failed ones.
+        trials: The trials, including failed and pruned ones.
         space: The search space, if known.
         direction: "minimize" or "maximize".
 
@@ -205,12 +219,12 @@ class Run:
             all_trials = _pair(task, configs, values)
         compiled = None if space is None else compile_space(space)
         if compiled is not None:
-            compiled.encode([trial.config for trial in all_trials])
+            check_configs(compiled, all_trials)
         for name, value in (("task", task), ("trials", all_trials), ("space", compiled), ("direction", direction)):
             object.__setattr__(self, name, value)
 
     def __len__(self) -> int:
-        """Return the number of trials, including failed ones."""
+        """Return the number of trials, including failed and pruned ones."""
         return len(self.trials)
 
     @property
@@ -220,7 +234,7 @@ class Run:
 
     @property
     def values(self) -> list[float | None]:
-        """The values of all trials in the user's units; None where a trial failed."""
+        """The values of all trials in the user's units; None where a trial failed or was pruned."""
         return [trial.value for trial in self.trials]
 
     @property
@@ -229,22 +243,37 @@ class Run:
         return tuple([trial for trial in self.trials if trial.value is not None])
 
     @property
+    def failed(self) -> tuple[Trial, ...]:
+        """The trials that failed."""
+        return tuple([trial for trial in self.trials if trial.state is State.FAILED])
+
+    @property
+    def pruned(self) -> tuple[Trial, ...]:
+        """The trials that were stopped early."""
+        return tuple([trial for trial in self.trials if trial.state is State.PRUNED])
+
+    @property
+    def usable(self) -> tuple[Trial, ...]:
+        """The trials that models learn from: those with a value, and pruned ones with an estimate."""
+        return tuple([trial for trial in self.trials if trial.learned_value is not None])
+
+    @property
     def X(self) -> FloatArray:
-        """The encodings (m, d) of the successful trials; InputError for a run without a space."""
+        """The encodings (m, d) of the usable trials; InputError for a run without a space."""
         if self.space is None:
             raise InputError(f"run {self.task!r} has no space of its own: give Run(..., space=...)")
-        return self.space.encode([trial.config for trial in self.succeeded])
+        return self.space.encode([trial.config for trial in self.usable])
 
     @property
     def y(self) -> FloatArray:
-        """The values (m,) of the successful trials; lower is better in either direction."""
-        return sign_of(self.direction) * np.array([trial.value for trial in self.succeeded], dtype=float)
+        """The values (m,) of the usable trials; lower is better in either direction."""
+        return sign_of(self.direction) * np.array([trial.learned_value for trial in self.usable], dtype=float)
 
     @property
     def best(self) -> Trial | None:
         """The best trial, the first of those tied; None if no trial has succeeded."""
-        succeeded = self.succeeded
-        return succeeded[int(np.argmin(self.y))] if succeeded else None
+        sign = sign_of(self.direction)
+        return min(self.succeeded, key=lambda trial: sign * (trial.value or 0.0), default=None)
 
     def with_trial(self, trial: Trial) -> Run:
         """Return a new run with this trial added at the end."""
@@ -274,12 +303,31 @@ def why_unusable(run: Run, names: Set[str], direction: Direction | None = None) 
         return Unusable.OTHER_DIRECTION
     if run.trials and not any(names & trial.config.keys() for trial in run.trials):
         return Unusable.NO_SHARED_PARAMETER
-    return Unusable.TOO_FEW_TRIALS if len(run.succeeded) < MIN_TRIALS else None
+    return Unusable.TOO_FEW_TRIALS if len(run.usable) < MIN_TRIALS else None
 
 
 def left_out_message(tasks: Sequence[str], reason: str) -> str:
     """Return the warning that names past runs that are left out, at most `MAX_NAMED` of them."""
     return f"left out as past runs, {reason}: {name_list(tasks, MAX_NAMED)}"
+
+
+def check_configs(space: Space, trials: Sequence[Trial]) -> None:
+    """Raise ConfigError for a configuration outside the space; a trial without a result may be incomplete.
+
+    A program may fail or be stopped before it has asked for all its hyperparameters.
+    """
+    numbers = [number for number, trial in enumerate(trials) if trial.learned_value is not None]
+    try:
+        space.encode([trials[number].config for number in numbers])
+    except ConfigError as error:
+        raise ConfigError(error.reason, None if error.number is None else numbers[error.number]) from None
+    columns = {column.name: column for column in space.columns}
+    for number, trial in enumerate(trials):
+        for name, value in trial.config.items() if trial.learned_value is None else ():
+            if name not in columns:
+                raise ConfigError(f"unknown hyperparameter {name!r}; the space has {', '.join(columns)}", number)
+            if value is not None and np.isnan(columns[name].codes([value])[0]):
+                raise ConfigError(f"{name!r}: expected {columns[name].expected()}, got {value!r}", number)
 
 
 def _pair(task: str, configs: Sequence[Mapping[str, Any]] | None, values: Iterable[object] | None) -> tuple[Trial, ...]:

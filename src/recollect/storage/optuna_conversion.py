@@ -11,7 +11,7 @@ more than `MAX_STEPS`), which has the same scale.
 
 A pruned trial has no final value. It is estimated by rank: if its last report was worse than 80 % of
 what completed trials had reported at the same step, its value is worse than 80 % of theirs (`CompletedReports`). Where
-no completed trial reported at that step, it counts neither as success nor as failure.
+no completed trial reported at that step, there is no estimate.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from recollect.errors import ConfigError, InputError, InputTypeError, SpaceError
 from recollect.runs.run import Config, Direction, Run, State, Trial, sign_of
 from recollect.space.columns import EDGE_DECIMALS, EDGE_RELATIVE, Choices, Interval, SpaceColumn, Steps
 from recollect.space.space import Space, compile_space
-from recollect.storage.sql_read import duration
+from recollect.storage.sql_read import ESTIMATE_KEY, duration
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -140,8 +140,7 @@ def step_value(distribution: Any, k: int) -> Any:
 def trial_of(frozen: FrozenTrial, *, completed: CompletedReports | None = None) -> Trial | None:
     """Return an Optuna trial as recollect's; None for one that has not finished.
 
-    ``completed``: the trials that had completed when a pruned trial was stopped. The result is None, too, for a pruned
-    trial that cannot be compared with them.
+    ``completed``: the trials that had completed when a pruned trial was stopped, from which its value is estimated.
     """
     from optuna.trial import TrialState
 
@@ -153,10 +152,20 @@ def trial_of(frozen: FrozenTrial, *, completed: CompletedReports | None = None) 
         return Trial(config, value, seconds=seconds)
     if frozen.state == TrialState.FAIL:
         return Trial(config, None, State.FAILED, seconds, (f"trial {frozen.number} failed in Optuna",))
-    value = None if completed is None or frozen.state != TrialState.PRUNED else completed.estimate(frozen)
-    if value is None:
+    if frozen.state != TrialState.PRUNED:
         return None
-    return Trial(config, value, seconds=seconds, notes=("pruned: its value is estimated from its last report",))
+    estimate = frozen.user_attrs.get(ESTIMATE_KEY)
+    if not isinstance(estimate, float) and completed is not None:
+        estimate = completed.estimate(frozen)
+    return Trial(config, None, State.PRUNED, seconds, _last_report(frozen), estimate)
+
+
+def _last_report(frozen: FrozenTrial) -> tuple[str, ...]:
+    """Return the note on a pruned trial: where it was stopped."""
+    if not frozen.intermediate_values:
+        return ("pruned before its first report",)
+    step = max(frozen.intermediate_values)
+    return (f"pruned at step {step}, which reported {frozen.intermediate_values[step]:.6g}",)
 
 
 class CompletedReports:

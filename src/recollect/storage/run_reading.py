@@ -10,7 +10,8 @@ from recollect.runs.run import Direction, Run, Trial
 from recollect.storage.open import Store
 from recollect.storage.optuna_conversion import finished_trials
 from recollect.storage.sql_read import StoredTrial, read_finished
-from recollect.storage.studies import NOTES_KEY, VOID_KEY, TaskStudy, read_spaces, with_notes
+from recollect.storage.studies import NOTES_KEY, VOID_KEY, TaskStudy, with_notes
+from recollect.storage.study_spaces import holds_all, read_study_spaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +35,12 @@ def valid_trials(records: Sequence[StoredTrial], direction: Direction) -> list[T
 def read_task_runs(store: Store, studies: Sequence[TaskStudy], *, spaces: bool = True) -> list[Run]:
     """Return the runs of these studies, with their search spaces unless ``spaces`` is False."""
     records = read_finished(store, [study.id for study in studies], keys=(NOTES_KEY, VOID_KEY))
-    compiled = read_spaces(store, studies if spaces else ())
+    compiled = read_study_spaces(store, studies, records) if spaces else {}
     runs = []
     for study in studies:
         assert study.direction is not None
-        trials = valid_trials(records[study.id], study.direction)
-        runs.append(Run(study.task, trials=trials, space=compiled.get(study.space), direction=study.direction))
+        trials, space = valid_trials(records[study.id], study.direction), compiled.get(study.id)
+        if study.problem is None and space is not None and not holds_all(space, trials):
+            space = None
+        runs.append(Run(study.task, trials=trials, space=space, direction=study.direction))
     return runs

@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InputError
-from recollect.runs.run import Run, Trial
+from recollect.runs.run import Run, State, Trial
 from recollect.space.inference import PLAIN_TYPES, InferredRange, infer_values, values_by_name
 from recollect.storage.optuna_conversion import distributions, frozen_trial, native
+from recollect.storage.sql_read import ESTIMATE_KEY
 from recollect.storage.studies import NOTES_KEY
 
 if TYPE_CHECKING:
@@ -50,12 +51,13 @@ def stored_trial(trial: Trial, known: dict[str, BaseDistribution]) -> FrozenTria
     from optuna.trial import TrialState
 
     end = datetime.now()
+    notes: dict[str, Any] = {NOTES_KEY: list(trial.notes)} if trial.notes else {}
     return frozen_trial(
         trial.config,
         known,
-        TrialState.COMPLETE if trial.ok else TrialState.FAIL,
+        {State.OK: TrialState.COMPLETE, State.FAILED: TrialState.FAIL, State.PRUNED: TrialState.PRUNED}[trial.state],
         value=trial.value,
         datetime_start=end - timedelta(seconds=trial.seconds or 0.0),
         datetime_complete=end,
-        user_attrs={NOTES_KEY: list(trial.notes)} if trial.notes else {},
+        user_attrs=notes | ({} if trial.estimate is None else {ESTIMATE_KEY: trial.estimate}),
     )

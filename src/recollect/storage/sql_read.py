@@ -41,7 +41,7 @@ FINISHED = f"(t.state is null or t.state not in {UNFINISHED_STATES})"  # or dama
 DAMAGE_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading a damaged cell may raise."""
 
-SECONDS_KEY = "recollect:seconds"
+SECONDS_KEY, ESTIMATE_KEY = "recollect:seconds", "recollect:estimate"  # attributes that are always read
 INFINITE_VALUES = {"INF_POS": math.inf, "INF_NEG": -math.inf}
 OWNERS = dict.fromkeys(("trials", "study_directions", "study_user_attributes"), "studies") | {
     f"trial_{name}": "trials" for name in ("params", "values", "intermediate_values", "user_attributes")
@@ -312,7 +312,7 @@ def _attributes(
     """Return the attributes of trials with these keys, or all; say in ``broken`` which cannot be read."""
     attributes: defaultdict[int, dict[str, Any]] = defaultdict(dict)
     for trial, key, text in _join(fetch, "a.trial_id, a.key, a.value_json", table, condition):
-        if keys is None or key in keys or key == SECONDS_KEY:
+        if keys is None or key in keys or key in (SECONDS_KEY, ESTIMATE_KEY):
             try:
                 attributes[trial][key] = json.loads(text)
             except DAMAGE_ERRORS as error:

@@ -13,6 +13,8 @@ A trial may have
 
     recollect:notes        a list of sentences: why it failed, what was remarkable
     recollect:influence    why it was suggested: "reason"; weights used: "target", "past" by task; "dropped" tasks
+    recollect:seconds      how long it took
+    recollect:estimate     of a pruned trial that was imported: the value that it would probably have reached
     recollect:void         why it does not count: it was interrupted, or started twice
 """
 

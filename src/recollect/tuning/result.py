@@ -68,7 +68,7 @@ class Result:
 
     def __str__(self) -> str:
         """Return a summary of two lines."""
-        count, failed = len(self.run), len(self.run) - len(self.run.succeeded)
+        count, failed = len(self.run), len(self.run.failed)
         head = f"{self.run.task}: {plural(count, 'trial')}, {failed} failed; {self.stopped}"
         if self.run.best is None:
             return f"{head}\nno trial succeeded"

@@ -112,9 +112,9 @@ def test_all_runs_are_listed_with_their_facts(recollect: Recollect, stored: Path
     assert done.code == 0
     assert cells(done.out) == [
         ["problem", "task", "trials", "failed", "best value", "direction", "hyperparameters"],
-        ["svm", "covertype", "3", "1", "0.25", "minimize", "2"],
+        ["svm", "covertype", "3", "1", "0", "0.25", "minimize", "2"],
         ["svm", "adult", "3", "1", "0.5", "maximize", "2"],
-        ["forest", "covertype", "3", "1", "0.25", "minimize", "2"],
+        ["forest", "covertype", "3", "1", "0", "0.25", "minimize", "2"],
     ]
 
 
@@ -126,6 +126,7 @@ def test_one_problem_can_be_listed_and_json_has_the_same_facts(recollect: Recoll
             "task": "covertype",
             "trials": 3,
             "failed": 1,
+            "pruned": 0,
             "best_value": 0.25,
             "direction": "minimize",
             "hyperparameters": 2,
@@ -147,7 +148,7 @@ def test_studies_of_other_tools_and_runs_without_success_are_listed(recollect: R
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(study_name="theirs", storage=f"sqlite:///{path}")
     study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.FAIL))
-    assert cells(recollect("memory", "list", path).out)[1] == ["-", "theirs", "1", "1", "-", "minimize", "0"]
+    assert cells(recollect("memory", "list", path).out)[1] == ["-", "theirs", "1", "1", "0", "-", "minimize", "0"]
     assert json.loads(recollect("memory", "show", path, "--task", "theirs", "--json").out)["best_config"] is None
     refused(recollect("memory", "remove", path, "--task", "theirs", "--yes"), "recollect did not create", "'theirs'")
 

@@ -353,26 +353,28 @@ def test_a_pruned_trial_has_among_the_values_the_place_of_its_report_among_the_r
     for report, value in ((50.0, 1.0), (250.0, 2.6), (300.0, 2.6), (350.0, 3.4), (1000.0, 5.0)):
         pruned = frozen(TrialState.PRUNED, number=9, s0=0.0, s2=sign * report)
         trial = finished_trials([*completed, pruned], direction)[-1][1]
-        assert trial.value == pytest.approx(sign * value)
-        assert trial.ok
+        assert trial.estimate == pytest.approx(sign * value)
+        assert (trial.state, trial.value) == (State.PRUNED, None)
 
 
 def test_a_pruned_trial_is_judged_by_what_had_been_completed_before_it_only() -> None:
     early = frozen(TrialState.COMPLETE, [1.0], 0, s0=1.0)
     pruned = frozen(TrialState.PRUNED, None, 1, s0=3.0)
     late = frozen(TrialState.COMPLETE, [9.0], 2, s0=9.0)
-    values = {trial.number: read.value for trial, read in finished_trials([late, pruned, early], "minimize")}
+    values = {trial.number: read.learned_value for trial, read in finished_trials([late, pruned, early], "minimize")}
     assert values == {0: 1.0, 1: 1.0, 2: 9.0}
     assert [trial.number for trial, _ in finished_trials([late, pruned, early], "minimize")] == [2, 1, 0]
 
 
-def test_a_pruned_trial_that_nothing_compares_with_does_not_count() -> None:
+def test_a_pruned_trial_that_nothing_compares_with_has_no_estimate() -> None:
     other_step = frozen(TrialState.COMPLETE, [1.0], 0, s5=1.0)
     silent = frozen(TrialState.PRUNED, None, 1)
     undefined = frozen(TrialState.PRUNED, None, 2, s5=math.nan)
     unlike = frozen(TrialState.PRUNED, None, 3, s4=1.0)
-    assert [trial.number for trial, _ in finished_trials([other_step, silent, undefined, unlike], "minimize")] == [0]
-    assert trial_of(unlike) is None
+    trials = [trial for _, trial in finished_trials([other_step, silent, undefined, unlike], "minimize")]
+    assert [trial.state for trial in trials] == [State.OK, State.PRUNED, State.PRUNED, State.PRUNED]
+    assert [trial.learned_value for trial in trials] == [1.0, None, None, None]
+    assert trial_of(frozen(TrialState.RUNNING)) is None
 
 
 def test_ten_thousand_trials_half_of_them_pruned_are_read_in_seconds() -> None:
@@ -389,4 +391,4 @@ def test_what_was_completed_before_can_be_handed_on() -> None:
     completed = CompletedReports("minimize")
     finished_trials([frozen(TrialState.COMPLETE, [2.0], 0, s0=1.0)], "minimize", completed=completed)
     ((_, trial),) = finished_trials([frozen(TrialState.PRUNED, None, 1, s0=3.0)], "minimize", completed=completed)
-    assert trial.value == 2.0
+    assert trial.estimate == 2.0

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from optuna.distributions import BaseDistribution, json_to_distribution
+from optuna.distributions import BaseDistribution
 from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
@@ -24,24 +23,18 @@ from optuna.trial import FrozenTrial, TrialState
 from recollect._text import name_list
 from recollect.errors import InputError, InputTypeError, RecollectWarning, SpaceError, StorageError
 from recollect.runs.run import Config, Direction, Run
+from recollect.space.presence import TrialParams
 from recollect.storage.memory import Memory
 from recollect.storage.open import Store, open_store
 from recollect.storage.optuna_conversion import direction_of, distributions, finished_trials
 from recollect.storage.run_reading import valid_trials
-from recollect.storage.sql_read import DAMAGE_ERRORS, StoredStudy, StoredTrial, read_finished, read_studies
+from recollect.storage.sql_read import StoredTrial, read_finished, read_studies
 from recollect.storage.studies import NOTES_KEY, VOID_KEY
+from recollect.storage.study_spaces import stored_distribution_sets
 
 Identity = tuple[str, frozenset[datetime]]
 
 MAX_NAMES_IN_WARNING = 3  # of studies that are left out
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TrialParams:
-    """The parameters of one trial, and the names (None: all) whose absence from it is evidence."""
-
-    values: Mapping[str, Any]
-    scope: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +71,7 @@ def shared_distributions(past: Sequence[PastStudy]) -> dict[str, BaseDistributio
 def check_directions(past: Sequence[PastStudy], study: str, direction: Direction) -> None:
     """Refuse a study or run that the user listed if its direction is not the one of the tuned study."""
     for entry in past:
-        if entry.listed and entry.run.succeeded and entry.run.direction != direction:
+        if entry.listed and entry.run.usable and entry.run.direction != direction:
             raise InputError(
                 f"past: {entry.run.task!r} has direction {entry.run.direction}, but study {study!r} has {direction}; "
                 f"pass recollect.Run(..., direction={direction!r}) if its values are meant that way"
@@ -88,7 +81,7 @@ def check_directions(past: Sequence[PastStudy], study: str, direction: Direction
 def usable_studies(past: Sequence[PastStudy], *, own: Identity, direction: Direction) -> list[PastStudy]:
     """Return the past studies to learn from: not the study itself, no empty one, none of the other direction."""
     itself = [entry for entry in past if entry.identity[0] == own[0] and entry.identity[1] & own[1]]
-    others = [entry for entry in past if entry.run.succeeded and entry not in itself]
+    others = [entry for entry in past if entry.run.usable and entry not in itself]
     opposite = [entry for entry in others if not entry.listed and entry.run.direction != direction]
     _warn_left_out(opposite, f"their direction is not {direction}")
     return [entry for entry in others if entry not in opposite]
@@ -135,36 +128,17 @@ def _from_store(store: Store) -> Iterator[PastStudy]:
             message = f"past study {study.name!r} is left out: it has {len(study.directions)} objectives"
             warnings.warn(message, RecollectWarning, stacklevel=2)
     ended = read_finished(store, [study.id for study in studies], keys=(NOTES_KEY, VOID_KEY))
-    by_study = _stored_distributions(store, studies)
+    by_study = stored_distribution_sets(store, [study.id for study in studies])
     for study in studies:
         direction: Direction = "maximize" if study.directions == ("MAXIMIZE",) else "minimize"
         trials = ended[study.id]
         yield PastStudy(
             run=Run(study.name, trials=valid_trials(trials, direction), direction=direction),
-            distributions=by_study[study.id],
+            distributions={name: own[0] for name, own in by_study[study.id].items() if len(own) == 1},
             records=_records([trial.params for trial in trials if trial.state == TrialState.COMPLETE.name]),
             identity=identity_of(study.name, trials),
             listed=False,
         )
-
-
-def _stored_distributions(store: Store, studies: Sequence[StoredStudy]) -> dict[int, dict[str, BaseDistribution]]:
-    """Return for each study the distributions that never changed."""
-    if not store.sql:
-        completed = (store.optuna.get_all_trials(study.id, False, (TrialState.COMPLETE,)) for study in studies)
-        return {study.id: constant_distributions(trials) for study, trials in zip(studies, completed, strict=True)}
-    texts: dict[int, dict[str, list[str]]] = {study.id: {} for study in studies}
-    columns = "t.study_id, a.param_name, a.distribution_json"
-    with store.reading() as fetch:
-        joined = "from trial_params a join trials t on a.trial_id = t.trial_id where t.state = 'COMPLETE'"
-        for study, name, text in fetch(f"select distinct {columns} {joined}"):
-            texts.get(study, {}).setdefault(name, []).append(text)
-    parsed = {}
-    for text in {text for names in texts.values() for (text, *_) in names.values()}:
-        with suppress(*DAMAGE_ERRORS):  # of a trial that was left out
-            parsed[text] = json_to_distribution(text)
-    constant = {study: {name: own for name, own in names.items() if len(own) == 1} for study, names in texts.items()}
-    return {study: {name: parsed[own[0]] for name, own in names.items()} for study, names in constant.items()}
 
 
 def _from_study(study: Study) -> PastStudy:

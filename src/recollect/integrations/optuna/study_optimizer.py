@@ -37,7 +37,7 @@ from recollect.integrations.optuna.inferred_space import InferredSpace, StatedSp
 from recollect.integrations.optuna.past_studies import PastStudy
 from recollect.optimizer.method import Method
 from recollect.optimizer.optimizer import Optimizer
-from recollect.runs.run import FAILED, Config, Direction, Run, Trial
+from recollect.runs.run import FAILED, Config, Direction, Run, State, Trial
 from recollect.space.sampling import uniform
 from recollect.space.space import Space
 from recollect.storage import optuna_conversion as conversion
@@ -80,18 +80,18 @@ class StudyOptimizer:
         results = {frozen.number: trial for frozen, trial in pairs}
         for frozen in news:
             self._told.add(frozen.number)
-            self._tell_optimizer(frozen, results.get(frozen.number))
+            self._tell_optimizer(frozen, results[frozen.number])
         others = [frozen for frozen in trials if not frozen.state.is_finished() and frozen.number != number]
         unpublished = [frozen for frozen in others if not self._expect_running(frozen)]
         for frozen in unpublished:  # after all running configurations are known, so that none of them is reserved
             self._reserve(frozen, own=trials[number])
 
-    def _tell_optimizer(self, frozen: FrozenTrial, trial: Trial | None) -> None:
+    def _tell_optimizer(self, frozen: FrozenTrial, trial: Trial) -> None:
         """Tell the optimizer the result of a finished trial.
 
         A trial that failed or was pruned before it had asked for everything is completed with what was suggested for
         it. A configuration outside the space stays assigned, so that it is not suggested again and again; so does a
-        pruned trial without a usable value.
+        pruned trial without an estimate.
         """
         whole = frozen.state == TrialState.COMPLETE
         config = self.inferred.config_of(config_of(frozen) if whole else expected_params(frozen, self.inferred))
@@ -101,11 +101,12 @@ class StudyOptimizer:
                 warnings.warn(message, RecollectWarning, stacklevel=2)
             return
         self._release(frozen.number, unless=config)
-        if trial is None:
+        value = FAILED if trial.state is State.FAILED else trial.learned_value
+        if value is None:
             self._assign(frozen.number, config)
             return
         self._assigned.pop(frozen.number, None)
-        self.optimizer.tell(config, trial.value if trial.ok else FAILED, seconds=trial.seconds)
+        self.optimizer.tell(config, value, seconds=trial.seconds)
         if config in self._assigned.values():  # another trial is still evaluating the same configuration
             self.optimizer.expect(config)
 

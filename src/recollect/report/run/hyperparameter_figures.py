@@ -23,7 +23,7 @@ from recollect.report.figure import Figure, LegendKey, Spec, name_axis, rounded,
 from recollect.report.formatting import IN_HOVER, ON_AXIS, join_names, number_text, percent, printable, thinned
 from recollect.report.run.axes import FAILED_MARKER, INACTIVE_LABEL, HyperparameterAxis, ValueAxis, value_axis
 from recollect.report.table import Table, simple_table
-from recollect.runs.run import Config, Run, Trial
+from recollect.runs.run import Config, Run, State, Trial
 
 MAX_BARS = 30
 IMPORTANCE_HOVER = "<b>%{customdata}</b><br>importance %{x:.1f} %<extra></extra>"
@@ -81,7 +81,7 @@ def slice_figures(data: RunData, axes: Sequence[HyperparameterAxis]) -> list[Fig
 def _slices(data: RunData, axes: Sequence[HyperparameterAxis], question: str, caption: str, table: Table) -> Figure:
     run = data.run
     scale = value_axis(run)
-    failed = [place for place, trial in enumerate(run.trials) if not trial.ok]
+    failed = [place for place, trial in enumerate(run.trials) if trial.state is State.FAILED]
     keep = [*best_trials(run), *failed[:: max(1, len(failed) // MAX_FAILED)]]
     rows = thinned(len(run), MAX_TRIALS, keep=keep)
     groups = _groups(run, rows)
@@ -108,7 +108,7 @@ def _groups(run: Run, rows: Sequence[int]) -> list[tuple[str, list[int], dict[st
     every = [
         (f"the best {len(best)}", [row for row in rows if row in best], diamond),
         ("other trials", [row for row in rows if row in ok - best], {"color": "@grey:0.6", "size": 6}),
-        ("failed", [row for row in rows if row not in ok], FAILED_MARKER),
+        ("failed", [row for row in rows if run.trials[row].state is State.FAILED], FAILED_MARKER),
     ]
     return [group for group in every if group[1]]
 
@@ -236,7 +236,7 @@ def parallel_coordinates_figure(data: RunData, axes: Sequence[HyperparameterAxis
     if not axes or not run.trials:
         return None
     best = best_trials(run)
-    failed = [place for place, trial in enumerate(run.trials) if not trial.ok]
+    failed = [place for place, trial in enumerate(run.trials) if trial.state is State.FAILED]
     others = sorted(set(range(len(run))) - {*best, *failed})
     drawn_others = [others[place] for place in thinned(len(others), MAX_LINES)]
     drawn_failed = [failed[place] for place in thinned(len(failed), MAX_FAILED_LINES)]

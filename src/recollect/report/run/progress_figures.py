@@ -17,7 +17,7 @@ from recollect.report.figure import COLOURS, Figure, LegendKey, Spec, rounded, t
 from recollect.report.formatting import IN_HOVER, join_names, number_text, percent, printable, thinned
 from recollect.report.run.axes import FAILED_MARKER, ValueAxis, value_axis
 from recollect.report.table import Table, simple_table
-from recollect.runs.run import Run
+from recollect.runs.run import Run, State
 
 QUESTION = "Did it find good values sooner than without transfer?"
 QUESTION_ALONE = "How soon were good values found?"
@@ -83,7 +83,7 @@ def _trials(run: Run) -> Spec:
 
 
 def _failed_trials(run: Run, axis: ValueAxis) -> Spec:
-    every = [place + 1 for place, trial in enumerate(run.trials) if not trial.ok]
+    every = [place + 1 for place, trial in enumerate(run.trials) if trial.state is State.FAILED]
     failed = [every[place] for place in thinned(len(every), MAX_FAILED)]
     y = [rounded(axis.failed, 6)] * len(failed)
     return trace(x=failed, y=y, mode="markers", marker=FAILED_MARKER, hovertemplate=FAILED_HOVER)

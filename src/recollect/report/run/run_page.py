@@ -20,7 +20,7 @@ from recollect.report.run.axes import hyperparameter_axes
 from recollect.report.run.hyperparameter_figures import importance_figure, parallel_coordinates_figure, slice_figures
 from recollect.report.run.progress_figures import progress_figure, weight_figure
 from recollect.report.table import EMPTY, Cell, Column, Table, number_cell, simple_table, text_cell
-from recollect.runs.run import Run, Trial
+from recollect.runs.run import Run, State, Trial
 from recollect.space.columns import Choices, Interval, SpaceColumn, Steps
 from recollect.transfer.weighting.base import slowdown_factor
 from recollect.transfer.weighting.ranking_weights import RankingWeighting, TwoStageWeighting
@@ -108,7 +108,7 @@ def run_summary(data: RunData, history: WeightHistory | None) -> list[str]:
     planned = f" of {data.horizon:,} planned" if data.horizon is not None and data.horizon != len(run) else ""
     better = "Lower" if run.direction == "minimize" else "Higher"
     how = f", tuned by {printable(method.name)} ({method.summary})" if method is not None else ""
-    failed = f"{data.failed or 'none'} of them failed"
+    failed = f"{data.failed or 'none'} of them failed" + (f" and {data.pruned} were pruned" if data.pruned else "")
     amount = f"{plural(len(run), 'trial')}{planned}, {failed}{how}. {better} values are better."
     found = "No trial has succeeded, so there is no best configuration."
     if best is not None:
@@ -182,7 +182,7 @@ SOURCE_NOTES = (
 
 def failure_table(run: Run) -> Table | None:
     """Return the trials that failed and why; None if none did."""
-    failed = [(number, trial) for number, trial in enumerate(run.trials, start=1) if not trial.ok]
+    failed = [(number, trial) for number, trial in enumerate(run.trials, start=1) if trial.state is State.FAILED]
     if not failed:
         return None
     shown = [failed[place] for place in thinned(len(failed), MAX_FAILED_ROWS)]
@@ -196,7 +196,7 @@ def failure_table(run: Run) -> Table | None:
 
 def failure_summary(run: Run) -> str:
     """Say how many trials failed, and the most common reasons."""
-    reasons = Counter(failure_reason(trial) for trial in run.trials if not trial.ok)
+    reasons = Counter(failure_reason(trial) for trial in run.failed)
     counts = [f"{printable(text, 80)} ({count})" for text, count in reasons.most_common()]
     return (
         f"{sum(reasons.values())} of {plural(len(run), 'trial')} failed: {join_names(counts, most=3)}. A failed "
@@ -213,13 +213,14 @@ def failure_reason(trial: Trial) -> str:
 def settings_table(data: RunData) -> Table:
     """Return how the run was tuned, as far as it is known."""
     settings, method = data.settings, data.method
+    pruned = f" and {data.pruned} were pruned" if data.pruned else ""
     facts: dict[str, str] = {
         "problem": printable(data.problem) if data.problem else "none: a study of another program",
         "task": printable(data.run.task),
         "direction": data.run.direction,
         "method": _setting(settings, "method") + (f": {method.summary}" if method is not None else ""),
         "trials planned": _setting(settings, "trials"),
-        "trials finished": f"{len(data.run)}, of which {data.failed} failed",
+        "trials finished": f"{len(data.run)}, of which {data.failed} failed{pruned}",
         "seed": _setting(settings, "seed"),
     }
     if data.times is not None:

@@ -110,6 +110,7 @@ def _lost(runs: Sequence[Run], text: str) -> list[str]:
     }
     parts = {
         "the notes": any(trial.notes for run in runs for trial in run.trials),
+        "the estimates of pruned trials": any(trial.estimate is not None for run in runs for trial in run.trials),
         "the search spaces": any(run.space is not None for run in runs),
         "the direction maximize": any(run.direction == "maximize" for run in runs),
         "runs without trials": len(written) < len(runs),

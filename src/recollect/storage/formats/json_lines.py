@@ -81,7 +81,8 @@ def _head(run: Run) -> dict[str, Any]:
 def _line(trial: Trial, where: str) -> dict[str, Any]:
     config = {name: _plain(value, f"{where}, {name!r}") for name, value in trial.config.items()}
     value, seconds = _plain(trial.value, where), _plain(trial.seconds, where)
-    return {"config": config, "value": value, "state": trial.state.value, "seconds": seconds, "notes": [*trial.notes]}
+    line = {"config": config, "value": value, "state": trial.state.value, "seconds": seconds, "notes": [*trial.notes]}
+    return line if trial.estimate is None else {**line, "estimate": trial.estimate}
 
 
 def _plain(value: Any, where: str) -> Any:
@@ -112,10 +113,11 @@ def _trial(place: str, line: Mapping[str, Any]) -> Trial:
         config, notes = line["config"], line["notes"]
         if not isinstance(config, dict) or not isinstance(notes, list) or not all(type(note) is str for note in notes):
             raise InputError("config must be an object and notes a list of texts")
-        for name in ("value", "seconds"):
-            if line[name] is not None and type(line[name]) not in (int, float):
-                raise InputError(f"{name} must be a number or null, got {line[name]!r}")
-        return Trial(config, line["value"], State(line["state"]), line["seconds"], tuple(notes))
+        numbers = {"value": line["value"], "seconds": line["seconds"], "estimate": line.get("estimate")}
+        for name, number in numbers.items():
+            if number is not None and type(number) not in (int, float):
+                raise InputError(f"{name} must be a number or null, got {number!r}")
+        return Trial(config, state=State(line["state"]), notes=tuple(notes), **numbers)
     except KeyError as error:
         raise InputError(f"{place}: expected a trial, {error} is missing") from error
     except ValueError as error:

@@ -17,13 +17,14 @@ from recollect.storage.optuna_conversion import run_of_study
 from recollect.storage.run_reading import read_task_runs
 from recollect.storage.sql_read import DAMAGE_ERRORS, UNFINISHED_STATES, StoredStudy, read_after
 from recollect.storage.studies import TaskStudy, as_task_study, task_studies
+from recollect.storage.study_spaces import run_and_space
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
     from optuna.study import Study
 
 NO_COLUMNS = "a study defines its value and its parameters"
-UNFINISHED = "trials that have not finished or were pruned with nothing to compare with"
+UNFINISHED = "trials that have not finished"
 
 
 def is_optuna(source: Any, module: str, name: str) -> bool:
@@ -41,9 +42,10 @@ def read_study(study: Study, options: ImportOptions) -> ImportResult:
         own = as_task_study(StoredStudy(study._study_id, study.study_name, directions, study.user_attrs), where)
         if own.problem is not None:
             return _read_own(open_store(study._storage), replace(own, task=options.task or own.task), options)
-        run = run_of_study(study, options.task)
+        trials = study.get_trials(deepcopy=False)
+        run = run_and_space(run_of_study(study, options.task), trials)
         options.direction_for(where, run.direction)
-        return ImportResult([run], {UNFINISHED: len(study.get_trials(deepcopy=False)) - len(run)}, [None])
+        return ImportResult([run], {UNFINISHED: len(trials) - len(run)}, [None])
 
 
 def read_storage(where: str | Path | BaseStorage, options: ImportOptions) -> ImportResult:

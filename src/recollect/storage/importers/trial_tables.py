@@ -1,8 +1,8 @@
 """Tables of trials, one row per trial: CSV files, JSON lines, a JSON list of objects, pandas DataFrames.
 
-One column holds the value. Columns named task, state (ok, failed, running) and seconds have these roles; every other
-column is a hyperparameter, inactive where it is empty. A row without a value is a failed trial. The option ``columns``
-assigns other roles by name: "task", "value", "state", "seconds", "hyperparameter" or "ignore".
+One column holds the value. Columns named task, state (ok, failed, pruned, running) and seconds have these roles; every
+other column is a hyperparameter, inactive where it is empty. A row without a value is a failed trial. The option
+``columns`` assigns other roles by name: "task", "value", "state", "seconds", "hyperparameter" or "ignore".
 
 Each task is one run, in the order in which the tasks first appear. Cells of CSV files are text and get their types
 by the rules of `storage.formats.csv_columns`, over all rows of the file.
@@ -21,15 +21,15 @@ import numpy as np
 
 from recollect._files import read_text
 from recollect.errors import InputError
-from recollect.runs.run import FAILED, Config, Run, Trial
+from recollect.runs.run import Config, Run, State, Trial
 from recollect.storage.formats.csv_columns import csv_rows, optional_number, typed_column
 from recollect.storage.formats.json_lines import require_object
 from recollect.storage.importers import ImportOptions, ImportResult
 
 SPECIAL_ROLES = ("task", "value", "state", "seconds")
 ROLES = (*SPECIAL_ROLES, "hyperparameter", "ignore")
-FAILURE, RUNNING = "failed", "running"
-STATES = ("", "ok", FAILURE, RUNNING)
+RUNNING = "running"
+STATES = ("", RUNNING, *(state.value for state in State))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -200,17 +200,18 @@ def _trial(table: TrialTable, roles: Mapping[str, str], number: int, config: Con
     state, where = cell("state")
     word = "" if state is None else str(state).strip().lower()
     if word not in STATES:
-        raise InputError(f"{where}: expected ok, failed or running, got {state!r}")
+        raise InputError(f"{where}: expected ok, failed, pruned or running, got {state!r}")
     if word == RUNNING:
         return None
     value = optional_number(*cell("value"))
-    trial = Trial.of(config, FAILED if word == FAILURE else value)
-    notes = trial.notes
-    if value is not None and word == FAILURE:
-        notes = (f"failed, with the value {value!r}",)
+    if word in ("", State.OK.value):
+        trial = Trial.of(config, value)
+    else:
+        notes = () if value is None else (f"{word}, with the value {value!r}",)
+        trial = Trial(config, None, State(word), notes=notes)
     content, where = cell("seconds")
     seconds = optional_number(content, where)
     try:
-        return replace(trial, seconds=seconds, notes=notes)
+        return replace(trial, seconds=seconds)
     except InputError as error:
         raise InputError(f"{where}: {error}") from error

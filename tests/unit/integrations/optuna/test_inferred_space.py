@@ -15,13 +15,12 @@ from optuna.trial import FrozenTrial, create_trial
 from recollect import InputError, Run, compile_space
 from recollect.integrations.optuna.inferred_space import (
     InferredSpace,
-    PresenceRule,
-    infer_conditions,
     infer_study_space,
     parse_stated_space,
     restrict_space,
 )
-from recollect.integrations.optuna.past_studies import PastStudy, TrialParams, read_past
+from recollect.integrations.optuna.past_studies import PastStudy, read_past
+from recollect.space.presence import PresenceRule, TrialParams, infer_conditions
 
 KERNELS = CategoricalDistribution(["linear", "poly", "rbf"])
 SVM: dict[str, BaseDistribution] = {

@@ -172,8 +172,8 @@ def test_roles_that_make_no_sense_are_refused(options: dict[str, Any], message: 
         ("x,value\n1,0.5\n2,true\n", r"t\.csv, line 3, column 'value': expected a number, got 'true'"),
         ("x,value,seconds\n1,2,long\n", r"t\.csv, line 2, column 'seconds': expected a number, got 'long'"),
         (
-            "x,value,state\n1,2,pruned\n",
-            r"t\.csv, line 2, column 'state': expected ok, failed or running, got 'pruned'",
+            "x,value,state\n1,2,lost\n",
+            r"t\.csv, line 2, column 'state': expected ok, failed, pruned or running, got 'lost'",
         ),
         ("task,x,value\na,1,2\n,1,2\n", r"t\.csv, line 3, column 'task': the task is missing"),
         ('x,value\n"1,2\n', r"t\.csv, line 2: expected CSV: unexpected end of data"),

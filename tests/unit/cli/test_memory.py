@@ -111,9 +111,9 @@ def test_all_runs_are_listed_with_their_facts(recollect: Recollect, stored: Path
     done = recollect("memory", "list", stored)
     assert done.code == 0
     assert cells(done.out) == [
-        ["problem", "task", "trials", "failed", "best value", "direction", "hyperparameters"],
+        ["problem", "task", "trials", "failed", "pruned", "best value", "direction", "hyperparameters"],
         ["svm", "covertype", "3", "1", "0", "0.25", "minimize", "2"],
-        ["svm", "adult", "3", "1", "0.5", "maximize", "2"],
+        ["svm", "adult", "3", "1", "0", "0.5", "maximize", "2"],
         ["forest", "covertype", "3", "1", "0", "0.25", "minimize", "2"],
     ]
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from recollect import Memory, Run
+from recollect import Memory, Run, write_runs
+from recollect.errors import StorageError
 
 
 def test_reading_tables_loads_no_heavy_library(tmp_path: Path) -> None:
@@ -52,6 +53,40 @@ def test_a_database_that_another_process_holds_for_a_moment_is_waited_for(tmp_pa
     assert time.monotonic() - start > 0.3
     assert len(memory.runs()) == 1
     holder.close()
+
+
+def test_a_killed_import_leaves_whole_runs_and_is_continued(tmp_path: Path) -> None:
+    """The import is killed at several moments; what it has stored is whole, and the next one stores the rest."""
+    runs = [
+        Run(f"t{k}", [{"C": 0.5 + i, "k": k} for i in range(20)], [float(i) for i in range(20)]) for k in range(600)
+    ]
+    write_runs(runs, tmp_path / "runs.jsonl")
+    command = [sys.executable, "-m", "recollect", "memory", "import", "m.db", "runs.jsonl", "--skip-existing"]
+    counts = []
+    for number in range(3):
+        process = subprocess.Popen(
+            [*command, "--problem", "p"], cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        deadline = time.monotonic() + 60
+        while number < 2 and process.poll() is None and time.monotonic() < deadline:
+            if (tmp_path / "m.db-journal").exists() and stored_count(tmp_path) > (counts or [-1])[-1]:
+                process.kill()  # in the middle of a transaction
+            time.sleep(0.002)
+        process.communicate(timeout=60)
+        counts.append(stored_count(tmp_path))
+    assert counts[0] <= counts[1] <= counts[2] == 600
+    memory = Memory(tmp_path / "m.db")
+    assert memory.check() == []
+    assert {len(run) for run in memory} == {20}
+    assert [run.configs for run in memory.runs("p")] == [run.configs for run in runs]
+
+
+def stored_count(folder: Path) -> int:
+    """Return the number of runs in a memory, 0 while it is being created."""
+    try:
+        return len(Memory(folder / "m.db"))
+    except StorageError:
+        return 0
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from recollect import __version__
-from recollect.cli import bench, dashboard, help_pages, memory, report, tune
+from recollect.cli import bench, dashboard, help_pages, memory, memory_changes, report, tune
 from recollect.errors import RecollectError
 
 app = typer.Typer(
@@ -23,6 +23,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(bench.app)
+for command in memory_changes.COMMANDS:
+    memory.app.command()(command)
 app.add_typer(memory.app)
 app.command(epilog=tune.EXAMPLES, context_settings=tune.SETTINGS)(tune.tune)
 app.command(epilog=report.EXAMPLES)(report.report)

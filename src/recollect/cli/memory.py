@@ -1,4 +1,4 @@
-"""``recollect memory``: list, show, import, export, remove and check the runs of a memory.
+"""``recollect memory``: list, show, import, export and check the runs of a memory.
 
 Names are shown literally: nothing in them is markup, and control characters are escaped.
 """
@@ -17,19 +17,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recollect._text import plural
+from recollect._text import name_list, plural
 from recollect.errors import InputError, RecollectError, RecollectWarning
+from recollect.progress import progress_bars
 
 if TYPE_CHECKING:
     from recollect.runs.run import Run
     from recollect.storage.run_reading import StoredRun
+    from recollect.storage.run_writing import Report
     from recollect.storage.studies import TaskStudy
 
+MIN_RUNS_FOR_BAR = 100  # fewer are stored before a progress bar helps
 UNLIMITED_WIDTH = 10_000  # of a table that goes to a file or another program, where no line is wrapped
 
 app = typer.Typer(
     name="memory",
-    help="List, show, import, export, remove and check past runs.",
+    help="List, show, tag, import, export, copy, rename, remove and check past runs.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -55,29 +58,67 @@ Task = Annotated[str, typer.Option(help="Name of the dataset or instance of the 
 Source = Annotated[str, typer.Argument(help="CSV or JSON lines, another memory, Optuna storage, MLflow, SMAC3.")]
 IMPORT_PROBLEM_HELP = """Problem to store the runs in. Default: "default"; runs of another memory keep their problems.
 If another memory has this problem, only its runs of this problem are read."""
+Tags = Annotated[list[str], typer.Option("--tag", metavar="TAG", help="Only runs with this tag; may be repeated.")]
+Since = Annotated[
+    str | None, typer.Option(metavar="DATE", help="Only runs with a trial that finished since then: 2026-01-31.")
+]
+SkipExisting = Annotated[bool, typer.Option("--skip-existing", help="Leave out runs that exist instead of refusing.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 @app.command(name="list")
-def list_(memory: Where, problem: Problem = None, as_json: AsJson = False) -> None:
+def list_(
+    memory: Where,
+    problem: Problem = None,
+    tag: Tags = [],  # noqa: B006 - typer's notation
+    since: Since = None,
+    as_json: AsJson = False,
+) -> None:
     """List the runs of a memory: trials, failures, best value, direction, number of hyperparameters.
 
     \b
     Example:
-      recollect memory list tuning.db --problem svm
+      recollect memory list tuning.db --problem svm --since 2026-01-31
     """
     from recollect.storage.memory import open_existing
     from recollect.storage.open import without_password
 
     with messages():
-        rows = [_summary(stored) for stored in open_existing(memory).stored_runs(problem, required=True)]
+        stored = open_existing(memory).stored_runs(problem, required=True, tags=tag, since=since)
+        rows = [_summary(entry) for entry in stored]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))
     elif not rows:
         typer.echo(f"{without_password(memory)}: no runs")
     else:
-        heads = ("problem", "task", "trials", "failed", "pruned", "best value", "direction", "hyperparameters")
-        print_table(heads, [row.values() for row in rows], right=(2, 3, 4, 5, 7))
+        heads = ("problem", "task", "trials", "failed", "pruned", "best value", "direction", "hyperparameters", "tags")
+        table = [[*row.values()][: len(heads) - 1] for row in rows]
+        tags = [", ".join(row["tags"]) for row in rows]
+        shown = len(heads) if any(tags) else len(heads) - 1
+        lines = [[*cells, words][:shown] for cells, words in zip(table, tags, strict=True)]
+        print_table(heads[:shown], lines, right=(2, 3, 4, 5, 7))
+
+
+@app.command()
+def problems(memory: Where, as_json: AsJson = False) -> None:
+    """List the problems of a memory with the numbers of their runs and trials.
+
+    \b
+    Example:
+      recollect memory problems tuning.db
+    """
+    from recollect.storage.memory import open_existing
+
+    with messages():
+        opened = open_existing(memory)
+        facts = [dataclasses.asdict(entry) for entry in opened.problem_sizes()]
+    if as_json:
+        typer.echo(json.dumps(facts, indent=2))
+    elif not facts:
+        typer.echo(f"{opened.store.name}: no runs")
+    else:
+        rows = ((entry["problem"] or "(of other programs)", entry["runs"], entry["trials"]) for entry in facts)
+        print_table(("problem", "runs", "trials"), rows, right=(1, 2))
 
 
 @app.command()
@@ -103,7 +144,9 @@ def show(
         every = [{**dataclasses.asdict(trial), "state": trial.state.value} for trial in stored.run.trials]
         facts |= {"best_config": None if best is None else best.config} | ({"all_trials": every} if trials else {})
         return typer.echo(json.dumps(facts, indent=2))
-    print_table(("", ""), ((name.replace("_", " "), value) for name, value in facts.items()))
+    facts["tags"] = ", ".join(facts["tags"])
+    shown = ((name, value) for name, value in facts.items() if value != "")
+    print_table(("", ""), ((name.replace("_", " "), value) for name, value in shown))
     if best is not None:
         typer.echo("\nbest configuration:")
         print_table(("hyperparameter", "value"), ((name, str(value)) for name, value in best.config.items()))
@@ -120,26 +163,24 @@ def import_(
     task: Annotated[str | None, typer.Option(help="Task to read; for a source without tasks, its name.")] = None,
     value: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column or metric with the value.")] = None,
     maximize: Annotated[bool, typer.Option("--maximize", help="Higher values are better.")] = False,
+    skip_existing: SkipExisting = False,
 ) -> None:
     """Read runs from another source and store them; the memory is created if it does not exist.
+
+    Runs are stored in batches, each run whole or not at all. An import that was interrupted is continued with
+    --skip-existing.
 
     \b
     Example:
       recollect memory import tuning.db results.csv --problem svm --value error
     """
-    from recollect.storage.importers.detection import read_stored_runs
     from recollect.storage.memory import Memory
-    from recollect.storage.open import missing_reason, without_password
 
     options: dict[str, Any] = {"task": task, "value": value, "direction": "maximize" if maximize else None}
-    if missing_reason(memory):
-        with messages(quiet=True):
-            read_stored_runs(source, problem, **options)  # an unreadable source must not leave an empty memory behind
-    with messages():
-        runs = Memory(memory).import_(source, problem, **options)
-    typer.echo(
-        f"{without_password(memory)}: {plural(len(runs), 'run')} with {plural(sum(map(len, runs)), 'trial')} imported"
-    )
+    with messages(), shown_progress("importing") as report, Memory(memory) as opened:
+        runs = opened.import_(source, problem, skip_existing=skip_existing, report=report, **options)
+        name = opened.store.name
+    typer.echo(f"{name}: {plural(len(runs), 'run')} with {plural(sum(map(len, runs)), 'trial')} imported")
 
 
 @app.command()
@@ -147,58 +188,32 @@ def export(
     memory: Where,
     file: Annotated[Path, typer.Argument(help="Output file: .jsonl keeps everything, .csv is for spreadsheets.")],
     problem: Problem = None,
+    everything: Annotated[bool, typer.Option("--all", help="Write the runs of all problems.")] = False,
 ) -> None:
-    """Write the runs of a problem to a file that `recollect memory import` reads.
+    """Write the runs of a problem, or all, to a file that `recollect memory import` reads.
 
     \b
     Example:
       recollect memory export tuning.db svm.jsonl --problem svm
     """
-    from recollect.storage.formats.export import write_runs
     from recollect.storage.memory import open_existing
 
     opened = open_existing(memory)
+    name = opened.store.name
+    if everything and problem is not None:
+        raise InputError("export: expected either --all or --problem, got both")
     with messages():
-        name, stored_runs = opened.store.name, opened.stored_runs(problem, required=True)
-    problems = dict.fromkeys(stored.problem for stored in stored_runs)
-    if not stored_runs:
+        sizes = opened.problem_sizes()
+    if not sizes:
         raise InputError(f"{name}: there are no runs")
-    if len(problems) > 1:
-        names = ", ".join("those of other tools" if entry is None else repr(entry) for entry in problems)
-        raise InputError(f"{name}: there are several problems; choose one with --problem: {names}")
+    if problem is None and not everything and len(sizes) > 1:
+        names = name_list(
+            "those of other programs" if entry.problem is None else repr(entry.problem) for entry in sizes
+        )
+        raise InputError(f"{name}: there are several problems; choose one with --problem, or --all: {names}")
     with messages():
-        write_runs([stored.run for stored in stored_runs], file)
-    typer.echo(f"{file}: {plural(len(stored_runs), 'run')}")
-
-
-@app.command()
-def remove(
-    memory: Where,
-    task: Task,
-    problem: Problem = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
-) -> None:
-    """Delete a run permanently, after confirmation.
-
-    \b
-    Example:
-      recollect memory remove tuning.db --problem svm --task covertype --yes
-    """
-    from recollect.storage.memory import open_existing
-
-    opened = open_existing(memory)
-    with messages():
-        name, stored = opened.store.name, opened.stored_run(task, problem)
-    if stored.problem is None:
-        raise InputError(f"{name}: {task!r} is a study that recollect did not create; delete it with Optuna")
-    what = f"task {task!r} of problem {stored.problem!r} with {plural(len(stored.run), 'trial')}"
-    if not yes and not sys.stdin.isatty():
-        raise InputError(f"{name}: without a terminal, {what} is removed only with --yes")
-    if not yes and not typer.confirm(f"Remove {what} from {name} permanently?", err=True):
-        typer.echo("nothing was removed")
-        raise typer.Exit(1)
-    opened.remove(task, stored.problem)
-    typer.echo(f"{name}: removed {what}")
+        count = opened.export(file, None if everything else problem or sizes[0].problem)
+    typer.echo(f"{file}: {plural(count, 'run')}")
 
 
 @app.command()
@@ -223,6 +238,18 @@ def check(memory: Where, as_json: AsJson = False) -> None:
         typer.echo(f"{opened.store.name}: no damage")
     if damage:
         raise typer.Exit(1)
+
+
+@contextmanager
+def shown_progress(what: str) -> Iterator[Report]:
+    """Show the progress of something with many runs."""
+    with progress_bars("count", "remaining", transient=True) as update:
+
+        def report(done: int, total: int) -> None:
+            if total >= MIN_RUNS_FOR_BAR:
+                update(what, done, total)
+
+        yield report
 
 
 @contextmanager
@@ -297,4 +324,6 @@ def _summary(stored: StoredRun) -> dict[str, Any]:
         "best_value": None if run.best is None else run.best.value,
         "direction": run.direction,
         "hyperparameters": len(names),
+        "tags": list(stored.tags),
+        "note": stored.note,
     }

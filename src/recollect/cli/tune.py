@@ -134,7 +134,7 @@ def tune(  # noqa: PLR0913 - one argument for each option
     """
     from recollect.optimizer import catalog
     from recollect.space.serialization import read_space_file
-    from recollect.storage.memory import DEFAULT_PROBLEM
+    from recollect.storage.studies import DEFAULT_PROBLEM
     from recollect.tuning.commands import DEFAULT_SCORE_FILE, CommandEvaluator, parse_command
     from recollect.tuning.minimize import TuningSettings, tune_with
 

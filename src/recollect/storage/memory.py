@@ -9,35 +9,26 @@ from __future__ import annotations
 import os
 import warnings
 import weakref
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from recollect.errors import InputError, InputTypeError, RecollectWarning, StorageError
+from recollect.errors import InputTypeError, RecollectWarning, StorageError
 from recollect.runs.run import Direction, Run, Unusable, left_out_message, why_unusable
 from recollect.space.space import SpaceLike, compile_space
-from recollect.storage.open import Store, missing_reason, open_store, storage_errors, without_password
+from recollect.storage.administration import Moment, as_tags, select
+from recollect.storage.open import missing_reason, open_store, reading_from, storage_errors, without_password
 from recollect.storage.run_reading import StoredRun, read_task_runs
-from recollect.storage.run_writing import distributions_of, stored_trial
-from recollect.storage.sql_read import Damage, check_tables, read_after
-from recollect.storage.studies import (
-    TaskStudy,
-    check_parameter_names,
-    check_problem,
-    choose_study,
-    find_study,
-    get_or_create_study,
-    read_spaces,
-    task_studies,
-)
-from recollect.storage.transitions import write_trials
+from recollect.storage.run_writing import Report, check_runs, fill_task, store_runs
+from recollect.storage.sql_read import STUDIES_PER_QUERY, Damage, check_tables, read_after
+from recollect.storage.studies import DEFAULT_PROBLEM, choose_study, find_study, read_spaces, task_studies
+from recollect.storage.tasks import MemoryTasks
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
 
-DEFAULT_PROBLEM = "default"
 
-
-class Memory:
+class Memory(MemoryTasks):
     """Past runs, in a SQLite file or any storage that Optuna supports.
 
     A run belongs to a *problem*, the model or program that is tuned, and has a *task*, the dataset or instance that it
@@ -52,7 +43,7 @@ class Memory:
     """
 
     def __init__(self, where: str | os.PathLike[str] | BaseStorage) -> None:
-        """Open a memory and create it if it does not exist.
+        """Open a memory. A file that does not exist is created by the first write; reading from it is an error.
 
         Args:
             where: A file name (SQLite), a storage URL (``postgresql://user@host/name``, ``mysql://...``,
@@ -63,7 +54,7 @@ class Memory:
             StorageError: The storage cannot be opened.
             MissingExtraError: The driver of the database is not installed.
         """
-        self._store = open_store(where)
+        super().__init__(open_store(where))
         weakref.finalize(self, self._store.close)
 
     def __repr__(self) -> str:
@@ -75,11 +66,6 @@ class Memory:
         if self._store.address is None:
             raise InputTypeError(f"{self._store.name}: a memory that is only in this process cannot be copied")
         return Memory, (self._store.address,)
-
-    @property
-    def store(self) -> Store:
-        """The open storage."""
-        return self._store
 
     def __enter__(self) -> Memory:
         """Return the memory; the ``with`` statement closes it at the end."""
@@ -93,23 +79,39 @@ class Memory:
         """Close the connections to a database. The memory can still be used and connects again."""
         self._store.close()
 
-    def stored_runs(self, problem: str | None = None, *, required: bool = False) -> list[StoredRun]:
-        """Return all runs, each with its problem.
+    def __iter__(self) -> Iterator[Run]:
+        """Iterate over all runs, oldest first; few of them are in working memory at the same time."""
+        studies = self._tasks()
+        for start in range(0, len(studies), STUDIES_PER_QUERY):
+            with reading_from(self._store):
+                runs = read_task_runs(self._store, studies[start : start + STUDIES_PER_QUERY])
+            yield from runs
+
+    def stored_runs(
+        self,
+        problem: str | None = None,
+        *,
+        required: bool = False,
+        tags: str | Iterable[str] = (),
+        since: Moment | None = None,
+    ) -> list[StoredRun]:
+        """Return all runs, each with its problem, tags and note.
 
         Args:
             problem: Return only the runs of this problem.
             required: Raise an error if there is no such problem.
+            tags: Return only the runs that have all these tags.
+            since: Return only the runs of which a trial has finished at this moment or later.
 
         Raises:
             InputError: ``problem`` is required and does not exist.
         """
-        with storage_errors(self._store.name):
-            studies = task_studies(self._store)
-            if required and problem is not None:
-                check_problem(studies, problem, where=self._store.name)
-            chosen = [study for study in studies if study.direction and problem in (None, study.problem)]
+        chosen = self._tasks(problem, required=required)
+        with reading_from(self._store):
+            chosen = select(self._store, chosen, tags=tags, since=since)
             runs = read_task_runs(self._store, chosen)
-            return [StoredRun(study.problem, run) for study, run in zip(chosen, runs, strict=True)]
+        pairs = zip(chosen, runs, strict=True)
+        return [StoredRun(study.problem, run, study.tags, study.note) for study, run in pairs]
 
     def stored_run(self, task: str, problem: str | None = None) -> StoredRun:
         """Return the run of a task, of any problem if ``problem`` is None.
@@ -117,33 +119,37 @@ class Memory:
         Raises:
             InputError: There is no such task, or several problems have one.
         """
-        with storage_errors(self._store.name):
-            studies = [study for study in task_studies(self._store) if study.direction]
-            study = choose_study(studies, task, problem, where=self._store.name)
-            return StoredRun(study.problem, read_task_runs(self._store, [study])[0])
+        study = choose_study(self._tasks(), task, problem, where=self._store.name)
+        with reading_from(self._store):
+            return StoredRun(study.problem, read_task_runs(self._store, [study])[0], study.tags, study.note)
 
-    def runs(self, problem: str | None = None) -> list[Run]:
+    def runs(
+        self, problem: str | None = None, *, tags: str | Iterable[str] = (), since: Moment | None = None
+    ) -> list[Run]:
         """Return all runs, or those of one problem.
 
         Args:
             problem: Name of the problem; None for all.
+            tags: Return only the runs that have all these tags.
+            since: Return only the runs of which a trial has finished, or that were added, at this moment or later: a
+                datetime or date, or either as ISO text ("2026-01-31").
 
         Returns:
             The runs with their finished trials, including failed ones, oldest run first.
 
         Raises:
-            StorageError: The storage cannot be read.
+            StorageError: The memory does not exist or cannot be read.
         """
-        return [stored.run for stored in self.stored_runs(problem)]
+        return [stored.run for stored in self.stored_runs(problem, tags=tags, since=since)]
 
     def run(self, task: str, problem: str = DEFAULT_PROBLEM) -> Run:
         """Return the run of a task.
 
         Raises:
             InputError: There is no such problem or task.
-            StorageError: The storage cannot be read.
+            StorageError: The memory does not exist or cannot be read.
         """
-        with storage_errors(self._store.name):
+        with reading_from(self._store):
             return read_task_runs(self._store, [self._study(task, problem)])[0]
 
     def past(
@@ -153,6 +159,8 @@ class Memory:
         *,
         exclude: str | Collection[str] = (),
         direction: Direction = "minimize",
+        tags: str | Iterable[str] = (),
+        since: Moment | None = None,
     ) -> list[Run]:
         """Return the past runs that a new run can learn from.
 
@@ -164,16 +172,19 @@ class Memory:
             problem: Name of the problem; None for all.
             exclude: Tasks to leave out, such as the one that is tuned now.
             direction: Direction of the new run.
+            tags: Only runs that have all these tags.
+            since: Only runs of which a trial has finished, or that were added, at this moment or later: a datetime or
+                date, or either as ISO text ("2026-01-31").
 
         Returns:
             The runs, without their search spaces, oldest first.
         """
         names = set(compile_space(space).names)
         excluded = {exclude} if isinstance(exclude, str) else set(exclude)
-        with storage_errors(self._store.name):
+        with reading_from(self._store):
             studies = [
                 study
-                for study in task_studies(self._store)
+                for study in select(self._store, task_studies(self._store), tags=tags, since=since)
                 if problem in (None, study.problem) and study.task not in excluded
             ]
             same_direction = [study for study in studies if study.direction == direction]
@@ -191,12 +202,14 @@ class Memory:
                 warnings.warn(message, RecollectWarning, stacklevel=2)
         return [run for run, why in checked if why is None]
 
-    def add(self, run: Run, problem: str = DEFAULT_PROBLEM) -> None:
+    def add(self, run: Run, problem: str = DEFAULT_PROBLEM, *, tags: str | Iterable[str] = (), note: str = "") -> None:
         """Store a finished run.
 
         Args:
             run: The run; its task must not have any trials in this problem yet.
             problem: Name of the problem.
+            tags: Words to select runs by.
+            note: A remark on the run.
 
         Raises:
             InputError: The task has trials already, or a study with another search space or direction.
@@ -204,28 +217,12 @@ class Memory:
         """
         if not isinstance(run, Run):
             raise InputTypeError(f"expected a recollect.Run, got {type(run).__name__}")
+        stored = StoredRun(problem, run, as_tags(tags), note)
         with storage_errors(self._store.name):
-            before = find_study(self._store, problem, run.task)
-            if before is not None and read_task_runs(self._store, [before])[0].trials:
-                raise InputError(
-                    f"{self._store.name}: task {run.task!r} of problem {problem!r} has trials already: "
-                    "give the run another task, or remove the old one first"
-                )
-            known = distributions_of(run)
-            check_parameter_names(self._store, known)
-            trials = [stored_trial(trial, known) for trial in run.trials]
-            study = get_or_create_study(self._store, problem, run.task, space=run.space, direction=run.direction)
-            write_trials(self._store, study.id, trials)
-
-    def remove(self, task: str, problem: str = DEFAULT_PROBLEM) -> None:
-        """Delete the run of a task permanently.
-
-        Raises:
-            InputError: There is no such problem or task.
-            StorageError: The storage cannot be written.
-        """
-        with storage_errors(self._store.name):
-            self._store.optuna.delete_study(self._study(task, problem).id)
+            if self._store.missing or find_study(self._store, problem, run.task) is None:
+                store_runs(self._store, [stored])
+            else:
+                fill_task(self._store, *check_runs(self._store, [stored]))
 
     def check(self) -> list[Damage]:
         """Read everything and list what is damaged.
@@ -239,7 +236,7 @@ class Memory:
             StorageError: The storage cannot be read at all.
         """
         damage: list[Damage] = []
-        with storage_errors(self._store.name):
+        with reading_from(self._store):
             studies = task_studies(self._store, damage=damage)
             read_spaces(self._store, studies, damage=damage)
             for study in studies:
@@ -248,45 +245,44 @@ class Memory:
             check_tables(self._store, damage)
         return damage
 
-    def import_(self, source: Any, problem: str | None = None, **options: Any) -> list[Run]:
+    def import_(
+        self, source: Any, problem: str | None = None, *, skip_existing: bool = False, report: Report | None = None,
+        **options: Any,
+    ) -> list[Run]:  # fmt: skip
         """Read runs from another source and store them.
 
-        All runs are read before any is stored.
+        All runs are read and checked before any is stored. They are stored in batches, each run whole or not at all,
+        so an interrupted import can be continued with ``skip_existing``.
 
         Args:
             source: Anything that `recollect.read_runs` reads: files, studies, storages, another memory.
             problem: Problem to store the runs in. By default, runs of another memory keep their problems and all others
                 go to "default". If another memory has this problem, only its runs of this problem are read.
+            skip_existing: Leave out runs whose tasks exist, with a warning, instead of raising an error.
+            report: Called with the number of runs stored so far, and of all.
             **options: Further arguments of `recollect.read_runs`.
 
         Returns:
             The imported runs.
 
         Raises:
-            InputError: The source cannot be read, or a task exists already or occurs twice; nothing is stored then.
+            InputError: The source cannot be read, a task exists already or occurs twice, or a run cannot be stored;
+                nothing is stored then.
             StorageError: The storage cannot be read or written.
         """
         from recollect.storage.importers.detection import read_stored_runs
 
         imported = read_stored_runs(source, problem, into=self._store, **options)
         with storage_errors(self._store.name):
-            existing = {(study.problem, study.task) for study in task_studies(self._store)}
-        for stored in imported:
-            if (stored.problem, stored.run.task) in existing:
-                raise InputError(
-                    f"{self._store.name}: problem {stored.problem!r} has the task {stored.run.task!r} already; "
-                    "nothing was imported: remove it first, or import under another name"
-                )
-        for stored in imported:
-            self.add(stored.run, stored.problem or DEFAULT_PROBLEM)
-        return [stored.run for stored in imported]
+            stored = store_runs(self._store, imported, skip_existing=skip_existing, report=report)
+        return [entry.run for entry in stored]
 
-    def export(self, path: str | os.PathLike[str], problem: str = DEFAULT_PROBLEM) -> int:
-        """Write the runs of a problem to a file that `import_` reads.
+    def export(self, path: str | os.PathLike[str], problem: str | None = DEFAULT_PROBLEM) -> int:
+        """Write the runs of a problem, or all, to a file that `import_` reads.
 
         Args:
             path: A .jsonl file, which keeps everything, or a .csv file; either may end in .gz.
-            problem: Name of the problem.
+            problem: Name of the problem; None for all runs, which a .jsonl file keeps with their problems.
 
         Returns:
             The number of runs written.
@@ -295,15 +291,11 @@ class Memory:
             InputError: There is no such problem.
             StorageError: The storage cannot be read, or the file cannot be written.
         """
-        from recollect.storage.formats.export import write_runs
+        from recollect.storage.formats.export import write_stored_runs
 
-        runs = [stored.run for stored in self.stored_runs(problem, required=True)]
-        write_runs(runs, path)
-        return len(runs)
-
-    def _study(self, task: str, problem: str) -> TaskStudy:
-        study = find_study(self._store, problem, task)
-        return study or choose_study(task_studies(self._store), task, problem, where=self._store.name)
+        stored = self.stored_runs(problem, required=True)
+        write_stored_runs([entry if problem is None else replace(entry, problem=None) for entry in stored], path)
+        return len(stored)
 
 
 def open_existing(where: str) -> Memory:

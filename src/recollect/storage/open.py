@@ -11,24 +11,23 @@ Every failure of a storage becomes a StorageError that names it, without its pas
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sqlite3
 import time
-import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from recollect._text import name_list
 from recollect.errors import InputTypeError, MissingExtraError, ReadOnlyStorageError, StorageError
+from recollect.storage.journals import journal_file, journal_redis
 from recollect.storage.sqlite_file import SQLITE_TIMEOUT, read_only_connection, sqlite_reader, table_names
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
-    from optuna.storages.journal import BaseJournalBackend
     from sqlalchemy.engine import Engine
 
     from recollect.storage.sql_read import Damage
@@ -38,8 +37,6 @@ CREATION_PAUSES = (0.1, 0.3, 1.0, 3.0)
 
 UNREACHABLE_PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds to wait before each new attempt while the server of a storage cannot be reached."""
-
-REDIS_ENTRIES_PER_REQUEST = 1000
 
 STUDIES_TABLE, VERSION_TABLE = "studies", "alembic_version"
 KNOWN_SCHEMA = "v3.2.0.a"
@@ -57,7 +54,8 @@ FILE_PREFIX = re.compile(r"sqlite(\+\w+)?:///(file:)?|journal:(//)?")
 class Store:
     """An open storage.
 
-    A SQLite file with a known schema is opened with Optuna only when something is written.
+    A SQLite file with a known schema is opened with Optuna only when something is written, and a file that does not
+    exist is created only then.
 
     Attributes:
         name: The storage as messages show it.
@@ -72,8 +70,13 @@ class Store:
         self.name, self.address = name, address
         self.reported: set[Damage] = set()
         self._connect, self._file = connect, file
-        if file is None:
+        if file is None and not self.missing:
             self.optuna  # noqa: B018 - so that errors are raised now
+
+    @property
+    def missing(self) -> str:
+        """Why there is nothing to read, "" if there may be: a file is created when something is first written."""
+        return "" if self.address is None or "optuna" in self.__dict__ else missing_reason(self.address)
 
     @cached_property
     def optuna(self) -> BaseStorage:
@@ -123,7 +126,7 @@ class Store:
 
 
 def open_store(where: str | os.PathLike[str] | BaseStorage) -> Store:
-    """Open a storage and create it if it does not exist."""
+    """Open a storage; a file that does not exist is created by the first write, a database on a server at once."""
     if not isinstance(where, str | os.PathLike):
         return _store_of(where)
     address = os.fspath(where)
@@ -133,9 +136,10 @@ def open_store(where: str | os.PathLike[str] | BaseStorage) -> Store:
     with storage_errors(name):
         if address.startswith(JOURNAL):
             path = cast(Path, file_of(address)).absolute()
-            return Store(name, f"{JOURNAL}{path}", lambda: _journal_file(path))
+            _is_file(path, "a journal file")
+            return Store(name, f"{JOURNAL}{path}", lambda: journal_file(path))
         if address.startswith(("redis://", "rediss://", "unix://")):
-            return Store(name, address, lambda: _journal_redis(address))
+            return Store(name, address, lambda: journal_redis(address, name))
         if not URL.match(address):
             address = f"{SQLITE}{Path(address).expanduser().absolute()}"
         file = _known_file(address) if address.startswith(SQLITE) else None
@@ -166,6 +170,15 @@ def missing_reason(address: str) -> str:
 def without_password(address: str) -> str:
     """Return an address as messages show it."""
     return PASSWORD.sub(r"\1***", SECRET_OPTION.sub(r"\1***", address))
+
+
+@contextmanager
+def reading_from(store: Store) -> Iterator[None]:
+    """Read from a storage; StorageError if it fails or if there is no such storage."""
+    if reason := store.missing:
+        raise StorageError(f"{store.name}: {reason}")
+    with storage_errors(store.name):
+        yield
 
 
 @contextmanager
@@ -295,7 +308,8 @@ def _create_tables(name: str, address: str, options: dict[str, Any]) -> None:
                 raise
             time.sleep(pause)
         except RuntimeError as error:  # tables of another version of Optuna
-            raise StorageError(f"{name}: {_one_line(error).replace('$STORAGE_URL', name)}") from error
+            url = without_password(address)
+            raise StorageError(f"{name}: {_one_line(error).replace('$STORAGE_URL', url)}") from error
 
 
 def _driver(name: str) -> str | None:
@@ -316,7 +330,7 @@ def _known_file(address: str) -> Path | None:
         if tables and STUDIES_TABLE not in tables:
             raise StorageError(
                 f"{path}: expected the file of a memory or of Optuna studies, but this is the database of another "
-                f"program, with the tables {', '.join(sorted(tables)[:5])}"
+                f"program, with the tables {name_list(sorted(tables))}"
             )
         if VERSION_TABLE not in tables:
             return None
@@ -331,50 +345,6 @@ def _is_file(path: Path, expected: str) -> bool:
     if not path.parent.is_dir():
         raise StorageError(f"{path}: there is no folder {path.parent}")
     return path.exists()
-
-
-def _journal_file(path: Path) -> BaseStorage:
-    from optuna.storages.journal import JournalFileBackend
-
-    _is_file(path, "a journal file")
-    return _journal(path, JournalFileBackend(str(path)))
-
-
-def _journal(where: str | Path, backend: BaseJournalBackend) -> BaseStorage:
-    from optuna.storages import JournalStorage
-
-    try:
-        return JournalStorage(backend)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        raise StorageError(f"{where}: expected a journal of Optuna: {error}") from error
-
-
-def _journal_redis(address: str) -> BaseStorage:
-    from optuna.storages.journal import JournalRedisBackend
-
-    class SafeRedisBackend(JournalRedisBackend):
-        """A journal without Optuna's snapshots: they are pickles, and whoever writes one can run code here."""
-
-        def load_snapshot(self) -> None:
-            return None
-
-        def save_snapshot(self, snapshot: bytes) -> None:
-            pass
-
-        def read_logs(self, log_number_from: int) -> Generator[dict[str, Any], None, None]:
-            """Read many entries per request, since all must be read without a snapshot."""
-            last = int(self._redis.get(f"{self._prefix}:log_number") or -1)
-            for start in range(log_number_from, last + 1, REDIS_ENTRIES_PER_REQUEST):
-                end = min(start + REDIS_ENTRIES_PER_REQUEST, last + 1)
-                entries: list[Any] = self._redis.mget([self._key_log_id(number) for number in range(start, end)])
-                if None in entries:  # one is being written: Optuna waits for it
-                    yield from super().read_logs(start)
-                    return
-                yield from map(json.loads, entries)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Optuna calls it experimental
-        return _journal(without_password(address), SafeRedisBackend(address))
 
 
 @contextmanager

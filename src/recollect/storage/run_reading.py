@@ -16,10 +16,19 @@ from recollect.storage.study_spaces import holds_all, read_study_spaces
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run in a memory with the problem it belongs to; None for a study that recollect did not create."""
+    """A run in a memory.
+
+    Attributes:
+        problem: The problem it belongs to; None for a study that recollect did not create.
+        run: The run itself.
+        tags: Words to select runs by.
+        note: A remark on the run.
+    """
 
     problem: str | None
     run: Run
+    tags: tuple[str, ...] = ()
+    note: str = ""
 
 
 def valid_trials(records: Sequence[StoredTrial], direction: Direction) -> list[Trial]:

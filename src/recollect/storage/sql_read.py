@@ -208,6 +208,18 @@ def read_after(store: Store, study: int, trial_id: int, *, damage: list[Damage] 
     return [record for _, record in trials]
 
 
+def count_trials(store: Store, studies: Collection[int], *, states: Collection[str] = ()) -> dict[int, int]:
+    """Return how many trials each of these studies (ids) has, in these states or in any, where there are some."""
+    if not store.sql:
+        trials = {study: store.optuna.get_all_trials(study, deepcopy=False) for study in studies}
+        return {study: sum(not states or trial.state.name in states for trial in own) for study, own in trials.items()}
+    condition = f"where state in {tuple(states)}" if states else ""
+    wanted = set(studies)
+    with store.reading() as fetch:
+        counts = fetch(f"select study_id, count(*) from trials {condition} group by study_id")
+        return {study: count for study, count in counts if study in wanted}
+
+
 def check_tables(store: Store, damage: list[Damage]) -> None:
     """Add rows that belong to nothing and, for a SQLite file, what its own check finds."""
     if not store.sql:

@@ -1,4 +1,4 @@
-"""Write to Optuna's tables in a SQL database: insert trials, and change their states, in one transaction.
+"""Write to Optuna's tables in a SQL database: insert studies and trials, and change them, each in one transaction.
 
 Optuna's own calls take one transaction per trial, parameter and attribute, and a memory of 200 runs has 10,000 trials.
 Optuna's own models describe the tables, so a changed column is an error and not a guess. `storage.sql_read` reads them.
@@ -7,7 +7,7 @@ Optuna's own models describe the tables, so a changed column is an error and not
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, TrialState
     from sqlalchemy.engine import Connection, Engine
+
+
+START, COMPLETE = "datetime_start", "datetime_complete"
+STUDIES_PER_STATEMENT = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +29,124 @@ class Attributes:
     system: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class NewStudy:
+    """A study to be inserted whole: its name, direction, user attributes and trials."""
+
+    name: str
+    direction: str
+    attributes: Mapping[str, Any]
+    trials: Sequence[FrozenTrial]
+
+
+def insert_studies(engine: Engine, studies: Sequence[NewStudy]) -> None:
+    """Insert studies with all their trials in one transaction; IntegrityError if there is one of the same name."""
+    from optuna.storages._rdb import models
+    from optuna.study import StudyDirection
+    from sqlalchemy import insert
+
+    with engine.begin() as connection:
+        names = [{"study_name": study.name} for study in studies]
+        ids = _insert_rows(connection, models.StudyModel.__table__, names)
+        owned = list(zip(ids, studies, strict=True))
+        directions = [
+            {"study_id": key, "direction": StudyDirection[study.direction.upper()], "objective": 0}
+            for key, study in owned
+        ]
+        connection.execute(insert(models.StudyDirectionModel.__table__), directions)
+        attributes = [
+            {"study_id": key, "key": name, "value_json": json.dumps(content)}
+            for key, study in owned
+            for name, content in study.attributes.items()
+        ]
+        if attributes:
+            connection.execute(insert(models.StudyUserAttributeModel.__table__), attributes)
+        trials = [(key, number, trial) for key, study in owned for number, trial in enumerate(study.trials)]
+        _insert_trials(connection, trials)
+
+
 def insert_trials(engine: Engine, study: int, trials: Iterable[FrozenTrial]) -> list[tuple[int, int]]:
     """Insert trials in one transaction; returns the (id, number) of each."""
     from optuna.storages._rdb import models
-    from sqlalchemy import func, insert, select, update
+    from sqlalchemy import select, update
 
     studies, table = models.StudyModel.__table__, models.TrialModel.__table__
-    rows: dict[Any, list[dict[str, Any]]] = {}
-    written = []
     with engine.begin() as connection:
         # Writing the study as it is locks it in every database, so that numbers are assigned one after another.
         connection.execute(update(studies).where(studies.c.study_id == study).values(study_name=studies.c.study_name))
-        before = connection.execute(select(func.count()).select_from(table).where(table.c.study_id == study))
-        new = insert(table)
-        for number, trial in enumerate(trials, start=before.scalar_one()):
-            fields = {"study_id": study, "number": number, "state": trial.state} | _times(models, trial)
-            key = connection.execute(new, fields).inserted_primary_key
-            assert key is not None
-            written.append((key[0], number))
-            for model, details in _details(models, trial):
-                rows.setdefault(model, []).append({"trial_id": key[0], **details})
-        for model, values in rows.items():
-            connection.execute(insert(model.__table__), values)
-    return written
+        numbers = select(table.c.number).where(table.c.study_id == study).order_by(table.c.trial_id.desc()).limit(1)
+        last = connection.execute(numbers).scalar_one_or_none()
+        first = 0 if last is None else last + 1
+        numbered = [(study, number, trial) for number, trial in enumerate(trials, start=first)]
+        ids = _insert_trials(connection, numbered)
+        return [(key, number) for key, (_, number, _) in zip(ids, numbered, strict=True)]
+
+
+def _insert_trials(connection: Connection, trials: Sequence[tuple[int, int, FrozenTrial]]) -> list[int]:
+    """Insert trials, each with its study and number, and all that belongs to them; return their ids."""
+    from optuna.storages._rdb import models
+    from sqlalchemy import insert
+
+    if not trials:
+        return []
+    times = StoredTimes()
+    fields = [
+        {"study_id": study, "number": number, "state": trial.state} | times.stored(trial)
+        for study, number, trial in trials
+    ]
+    ids = _insert_rows(connection, models.TrialModel.__table__, fields)
+    rows: dict[Any, list[dict[str, Any]]] = {}
+    texts: dict[int, str] = {}
+    for key, (_, _, trial) in zip(ids, trials, strict=True):
+        for model, details in _details(models, trial, texts):
+            rows.setdefault(model, []).append({"trial_id": key, **details})
+    for model, values in rows.items():
+        connection.execute(insert(model.__table__), values)
+    return ids
+
+
+def _insert_rows(connection: Connection, table: Any, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Insert rows and return their primary keys, in order; one by one where a database cannot return many."""
+    from sqlalchemy import insert
+
+    (key,) = table.primary_key.columns
+    if len(rows) > 1 and connection.dialect.insert_executemany_returning_sort_by_parameter_order:
+        statement = insert(table).returning(key, sort_by_parameter_order=True)
+        return list(connection.execute(statement, rows).scalars())
+    keys = [connection.execute(insert(table), row).inserted_primary_key for row in rows]
+    return [own[0] for own in keys if own is not None]
+
+
+def rename_studies(engine: Engine, names: Mapping[int, str], attributes: Mapping[int, Mapping[str, Any]]) -> None:
+    """Give studies (ids) other names and set some of their user attributes, in one transaction."""
+    from optuna.storages._rdb import models
+    from sqlalchemy import update
+
+    table, described = models.StudyModel.__table__, models.StudyUserAttributeModel.__table__
+    with engine.begin() as connection:
+        for study, name in names.items():
+            connection.execute(update(table).where(table.c.study_id == study).values(study_name=name))
+            for key, content in attributes[study].items():
+                place = (described.c.study_id == study, described.c.key == key)
+                connection.execute(update(described).where(*place).values(value_json=json.dumps(content)))
+
+
+def delete_studies(engine: Engine, studies: Sequence[int]) -> None:
+    """Delete studies (ids) and all that belongs to them, in one transaction."""
+    from optuna.storages._rdb import models
+    from sqlalchemy import delete, select
+
+    trials, owner = models.TrialModel.__table__, models.StudyModel.__table__
+    tables = models.BaseModel.metadata.sorted_tables
+    with engine.begin() as connection:
+        for start in range(0, len(studies), STUDIES_PER_STATEMENT):
+            some = studies[start : start + STUDIES_PER_STATEMENT]
+            own = select(trials.c.trial_id).where(trials.c.study_id.in_(some))
+            for table in (entry for entry in tables if "trial_id" in entry.c and entry is not trials):
+                connection.execute(delete(table).where(table.c.trial_id.in_(own)))
+            for table in (entry for entry in tables if "study_id" in entry.c and entry is not owner):
+                connection.execute(delete(table).where(table.c.study_id.in_(some)))
+            connection.execute(delete(owner).where(owner.c.study_id.in_(some)))
 
 
 def update_trial_state(
@@ -67,12 +166,8 @@ def update_trial_state(
 
     before, after = states
     table = models.TrialModel.__table__
-    now = models.TrialModel()
-    if after.is_finished():
-        now.datetime_complete = datetime.now()
-    else:
-        now.datetime_start = datetime.now()
-    fields = {"state": after} | {name: time for name, time in _times(models, now).items() if time is not None}
+    times = {COMPLETE if after.is_finished() else START: datetime.now()}
+    fields = {"state": after} | {name: StoredTimes().convert(name, time) for name, time in times.items()}
     with engine.begin() as connection:
         claim = update(table).where(table.c.trial_id == trial, table.c.state == before).values(**fields)
         if connection.execute(claim).rowcount != 1:
@@ -96,29 +191,52 @@ def _attach(connection: Connection, trial: int, table: Any, attributes: Mapping[
             connection.execute(insert(table), {"trial_id": trial, "key": key, "value_json": text})
 
 
-def _times(models: Any, trial: Any) -> dict[str, datetime | None]:
-    """Return a trial's times as its columns store them: Optuna's model knows whether they are local or UTC."""
-    from sqlalchemy import inspect
+class StoredTimes:
+    """Turns times of trials into what their columns store, and back: Optuna's model knows if they are local or UTC."""
 
-    row = models.TrialModel(datetime_start=trial.datetime_start, datetime_complete=trial.datetime_complete)
-    mapper = inspect(models.TrialModel)
-    columns = models.TrialModel.__table__.c
-    names = ("datetime_start", "datetime_complete")
-    return {name: getattr(row, mapper.get_property_by_column(columns[name]).key) for name in names}
+    def __init__(self) -> None:
+        """Look up the columns."""
+        from optuna.storages._rdb import models
+        from sqlalchemy import inspect
+
+        mapper, columns = inspect(models.TrialModel), models.TrialModel.__table__.c
+        self._row = models.TrialModel()
+        self._keys = {name: mapper.get_property_by_column(columns[name]).key for name in (START, COMPLETE)}
+
+    def convert(self, name: str, time: datetime | None) -> datetime | None:
+        """Return what the column ``name`` stores for a local time."""
+        setattr(self._row, name, time)
+        stored: datetime | None = getattr(self._row, self._keys[name])
+        return stored
+
+    def local(self, name: str, stored: datetime) -> datetime:
+        """Return the local time of what the column ``name`` stores."""
+        setattr(self._row, self._keys[name], stored)
+        time: datetime = getattr(self._row, name)
+        return time
+
+    def stored(self, trial: FrozenTrial) -> dict[str, datetime | None]:
+        """Return what the columns of both times store for a trial."""
+        return {name: self.convert(name, getattr(trial, name)) for name in (START, COMPLETE)}
 
 
-def _details(models: Any, trial: FrozenTrial) -> Iterable[tuple[Any, dict[str, Any]]]:
-    """Yield the model and the fields of each further row that belongs to a trial."""
+def _details(models: Any, trial: FrozenTrial, texts: dict[int, str]) -> Iterable[tuple[Any, dict[str, Any]]]:
+    """Yield the model and the fields of each further row that belongs to a trial.
+
+    ``texts`` has the JSON of distributions by their ids; trials of one run share them.
+    """
     from optuna.distributions import distribution_to_json
 
     for name, value in trial.params.items():
         distribution = trial.distributions[name]
+        if id(distribution) not in texts:
+            texts[id(distribution)] = distribution_to_json(distribution)
         yield (
             models.TrialParamModel,
             {
                 "param_name": name,
                 "param_value": distribution.to_internal_repr(value),
-                "distribution_json": distribution_to_json(distribution),
+                "distribution_json": texts[id(distribution)],
             },
         )
     for objective, number in enumerate(trial.values or ()):

@@ -8,6 +8,9 @@ A study that recollect created has these user attributes; a study without them b
     recollect:direction    "minimize" or "maximize", like the study itself
     recollect:space        the search space as JSON of ConfigSpace; absent when a run without a space was added
     recollect:settings     how it was last tuned: method, trials, seed, versions; absent when a run was added
+    recollect:tags         a list of words to select runs by; absent without tags
+    recollect:note         a remark on the run; absent without one
+    recollect:incomplete   true while a storage without transactions is writing the run; it is left out until then
 
 A trial may have
 
@@ -34,9 +37,11 @@ from recollect.space.space import Space
 from recollect.storage.open import Store, quiet_optuna
 from recollect.storage.sql_read import Damage, StoredStudy, StoredTrial, read_studies, report_damage
 
+DEFAULT_PROBLEM = "default"
 FORMAT = 1
 FORMAT_KEY, PROBLEM_KEY, TASK_KEY = "recollect:format", "recollect:problem", "recollect:task"
 DIRECTION_KEY, SPACE_KEY, SETTINGS_KEY = "recollect:direction", "recollect:space", "recollect:settings"
+TAGS_KEY, NOTE_KEY, INCOMPLETE_KEY = "recollect:tags", "recollect:note", "recollect:incomplete"
 NOTES_KEY, INFLUENCE_KEY, VOID_KEY = "recollect:notes", "recollect:influence", "recollect:void"
 
 MAX_NAME_LENGTH = 512
@@ -58,6 +63,8 @@ class TaskStudy:
         direction: The direction; None for a study with several objectives.
         space: The search space as JSON, if it is known.
         settings: How it was last tuned, as far as it is known.
+        tags: Words to select runs by.
+        note: A remark on the run.
     """
 
     id: int
@@ -67,6 +74,8 @@ class TaskStudy:
     direction: Direction | None
     space: str | None
     settings: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    tags: tuple[str, ...] = ()
+    note: str = ""
 
 
 def study_name(problem: str, task: str) -> str:
@@ -85,8 +94,8 @@ def study_name(problem: str, task: str) -> str:
 
 
 def check_parameter_names(store: Store, names: Iterable[str]) -> None:
-    """Refuse names of hyperparameters that a database server cannot store; a SQLite file stores any."""
-    if store.engine is None or store.sqlite:
+    """Refuse names of hyperparameters that a database server cannot store; a file stores any."""
+    if store.missing or store.engine is None or store.sqlite:
         return
     for name in names:
         if len(name) > MAX_NAME_LENGTH or "\0" in name:
@@ -100,18 +109,23 @@ def as_task_study(study: StoredStudy, where: str) -> TaskStudy:
     """Read the attributes of a study; StorageError for one that is damaged or has an unknown format."""
     attributes = study.user_attrs
     direction: Any = study.directions[0].lower() if len(study.directions) == 1 else None
-    if FORMAT_KEY not in attributes:
+    if FORMAT_KEY not in attributes and not attributes.get(INCOMPLETE_KEY):
         return TaskStudy(study.id, study.name, None, study.name, direction, None)
     if reason := _defect(attributes, direction):
         raise StorageError(f"{where}: study {study.name!r} {reason}")
     problem, task, space = attributes[PROBLEM_KEY], attributes[TASK_KEY], attributes.get(SPACE_KEY)
     settings = attributes.get(SETTINGS_KEY)
     known = settings if isinstance(settings, Mapping) else {}
-    return TaskStudy(study.id, study.name, problem, task, direction, space, known)
+    tags, note = attributes.get(TAGS_KEY), attributes.get(NOTE_KEY)
+    words = tuple(map(str, tags)) if isinstance(tags, list) else ()
+    remark = note if isinstance(note, str) else ""
+    return TaskStudy(study.id, study.name, problem, task, direction, space, known, words, remark)
 
 
 def _defect(attributes: Mapping[str, Any], direction: str | None) -> str:
     """Return why a study of recollect cannot be used, "" if it can."""
+    if attributes.get(INCOMPLETE_KEY):
+        return "was not written to its end: import it again"
     version, space = attributes[FORMAT_KEY], attributes.get(SPACE_KEY)
     if version != FORMAT:
         newer = isinstance(version, int) and version > FORMAT
@@ -129,6 +143,8 @@ def task_studies(store: Store, *, damage: list[Damage] | None = None) -> list[Ta
     """Return all studies of a storage; damaged ones, and those of unknown formats, are reported."""
     studies, broken = [], []
     for study in read_studies(store, damage=damage):
+        if study.user_attrs.get(INCOMPLETE_KEY):
+            continue
         try:
             studies.append(as_task_study(study, store.name))
         except StorageError as error:
@@ -227,17 +243,24 @@ def get_or_create_study(
     elif existing.problem is None and existing.direction == direction and not store.optuna.get_all_trials(existing.id):
         study, existing = existing.id, None  # its process was killed before it described the study
     if existing is not None:
-        _check_same(existing, space, direction, where=store.name)
+        check_same(existing, space, direction, where=store.name)
         return existing
-    attributes = {PROBLEM_KEY: problem, TASK_KEY: task, DIRECTION_KEY: direction, FORMAT_KEY: FORMAT}
-    if text is not None:
-        attributes = {SPACE_KEY: text, **attributes}
-    for key, value in attributes.items():  # the format last: who sees it can see all others
+    for key, value in study_attributes(problem, task, direction, space=text).items():
         store.optuna.set_study_user_attr(study, key, value)
     return TaskStudy(study, name, problem, task, direction, text)
 
 
-def _check_same(study: TaskStudy, space: Space | None, direction: Direction, *, where: str) -> None:
+def study_attributes(
+    problem: str, task: str, direction: Direction, *, space: str | None, tags: Sequence[str] = (), note: str = ""
+) -> dict[str, Any]:
+    """Return the user attributes of a study; the format is last, so that who sees it can see all others."""
+    optional = {SPACE_KEY: space, TAGS_KEY: list(tags), NOTE_KEY: note}
+    described = {PROBLEM_KEY: problem, TASK_KEY: task, DIRECTION_KEY: direction, FORMAT_KEY: FORMAT}
+    return {key: content for key, content in optional.items() if content} | described
+
+
+def check_same(study: TaskStudy, space: Space | None, direction: Direction, *, where: str) -> None:
+    """Raise InputError if a study has another search space or direction than a new run of its task."""
     place = f"{where}: task {study.task!r} of problem {study.problem!r}"
     remedy = "give the task another name, or remove the old one first"
     if study.problem is None:

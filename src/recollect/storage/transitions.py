@@ -1,4 +1,4 @@
-"""Add trials and change their states: in one transaction in SQL databases, step by step in other storages."""
+"""Add studies and trials and change states: in one transaction in SQL databases, step by step in other storages."""
 
 from __future__ import annotations
 
@@ -6,10 +6,54 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recollect.storage import sql_write
-from recollect.storage.open import Store
+from recollect.storage.open import Store, quiet_optuna
+from recollect.storage.sql_write import NewStudy
+from recollect.storage.studies import INCOMPLETE_KEY
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, TrialState
+
+
+def create_studies(store: Store, studies: Sequence[NewStudy]) -> None:
+    """Create studies with all their trials; DuplicatedStudyError if there is one of the same name.
+
+    All or none in a SQL database. In other storages a study is marked as incomplete until all of it is written.
+    """
+    from optuna.exceptions import DuplicatedStudyError
+
+    if store.engine is None:
+        for study in studies:
+            _create_step_by_step(store, study)
+        return
+    from sqlalchemy.exc import IntegrityError
+
+    try:
+        sql_write.insert_studies(store.engine, studies)
+    except IntegrityError as error:
+        raise DuplicatedStudyError(f"{store.name}: another process has stored one of these runs") from error
+
+
+def _create_step_by_step(store: Store, study: NewStudy) -> None:
+    from optuna.study import StudyDirection
+
+    with quiet_optuna():
+        key = store.optuna.create_new_study([StudyDirection[study.direction.upper()]], study.name)
+    store.optuna.set_study_user_attr(key, INCOMPLETE_KEY, True)
+    for trial in study.trials:
+        store.optuna.create_new_trial(key, trial)
+    for name, content in (*study.attributes.items(), (INCOMPLETE_KEY, False)):
+        store.optuna.set_study_user_attr(key, name, content)
+
+
+def delete_studies(store: Store, studies: Sequence[int]) -> None:
+    """Delete studies (ids) permanently."""
+    if not studies:
+        return
+    if store.engine is not None:
+        sql_write.delete_studies(store.engine, studies)
+    else:
+        for study in studies:
+            store.optuna.delete_study(study)
 
 
 def write_trials(store: Store, study: int, trials: Sequence[FrozenTrial]) -> list[tuple[int, int]]:

@@ -21,9 +21,9 @@ from recollect.optimizer.optimizer import Optimizer
 from recollect.progress import progress_bars
 from recollect.runs.run import Direction, Run, Trial
 from recollect.space.space import SpaceLike, compile_space
-from recollect.storage.memory import DEFAULT_PROBLEM, Memory
+from recollect.storage.memory import Memory
 from recollect.storage.open import Store, patiently, storage_errors
-from recollect.storage.studies import SETTINGS_KEY, TaskStudy, get_or_create_study
+from recollect.storage.studies import DEFAULT_PROBLEM, SETTINGS_KEY, TaskStudy, get_or_create_study
 from recollect.tuning.heartbeat import GRACE_SECONDS
 from recollect.tuning.objective import Evaluator, InProcessEvaluator, Objective, PoolEvaluator
 from recollect.tuning.result import Result

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 import shutil
 import sqlite3
 import sys
@@ -71,7 +72,8 @@ def example(task: str = "covertype", **given: Any) -> Run:
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make the memories of the tests once: an empty one, and one with two problems."""
     folder = tmp_path_factory.mktemp("models")
-    Memory(folder / "empty.db").close()
+    with Memory(folder / "empty.db") as memory:
+        assert memory.store.optuna is not None  # which creates the file
     shutil.copy(folder / "empty.db", folder / "stored.db")
     with Memory(folder / "stored.db") as memory:
         memory.add(example(), "svm")
@@ -130,6 +132,8 @@ def test_one_problem_can_be_listed_and_json_has_the_same_facts(recollect: Recoll
             "best_value": 0.25,
             "direction": "minimize",
             "hyperparameters": 2,
+            "tags": [],
+            "note": "",
         }
     ]
 
@@ -294,7 +298,7 @@ def test_what_cannot_be_imported_leaves_no_memory_behind(
 def test_runs_of_several_problems_are_not_mixed_in_one_file(recollect: Recollect, stored: Path, tmp_path: Path) -> None:
     file = tmp_path / "all.jsonl"
     file.write_text("as it was")
-    refused(recollect("memory", "export", stored, file), "several problems", "'svm', 'forest'")
+    refused(recollect("memory", "export", stored, file), "several problems", "'svm' and 'forest'")
     refused(recollect("memory", "export", stored, file, "--problem", "none"), "no problem 'none'", "'svm' and 'forest'")
     refused(recollect("memory", "export", stored, tmp_path / "file.xls", "--problem", "svm"), ".jsonl")
     assert file.read_text() == "as it was"
@@ -338,6 +342,70 @@ def test_somebody_at_a_terminal_is_asked(
     done = recollect("memory", "remove", stored, "--task", "adult")
     assert done.code == code
     assert len(Memory(stored).runs()) == left
+
+
+def test_a_whole_problem_is_removed_with_its_size_in_the_message(recollect: Recollect, stored: Path) -> None:
+    refused(recollect("memory", "remove", stored, "--problem", "svm"), "2 runs and 6 trials", "only with --yes")
+    done = recollect("memory", "remove", stored, "--problem", "svm", "--yes")
+    assert done.out == f"{stored}: removed problem 'svm' with 2 runs and 6 trials\n"
+    assert Memory(stored).problems() == ["forest"]
+    refused(recollect("memory", "remove", stored, "--yes"), "expected --task, or --problem")
+
+
+# problems, tag, rename, copy
+
+
+def test_problems_are_listed_with_their_sizes(recollect: Recollect, stored: Path, empty: Path) -> None:
+    assert cells(recollect("memory", "problems", stored).out) == [
+        ["problem", "runs", "trials"],
+        ["svm", "2", "6"],
+        ["forest", "1", "3"],
+    ]
+    facts = json.loads(recollect("memory", "problems", stored, "--json").out)
+    assert facts[1] == {"problem": "forest", "runs": 1, "trials": 3}
+    assert recollect("memory", "problems", empty).out == f"{empty}: no runs\n"
+
+
+def test_tags_are_set_shown_and_selected_by(recollect: Recollect, stored: Path) -> None:
+    change = ("memory", "tag", stored, "--task", "adult", "--add", "gpu", "--add", "slow", "--note", "new data")
+    assert cells(recollect(*change).out) == [["tags", "gpu, slow"], ["note", "new data"]]
+    assert cells(recollect("memory", "tag", stored, "--task", "adult", "--remove", "slow").out)[0] == ["tags", "gpu"]
+    rows = cells(recollect("memory", "list", stored, "--tag", "gpu").out)
+    assert [row[1] for row in rows[1:]] == ["adult"]
+    assert (rows[0][-1], rows[1][-1]) == ("tags", "gpu")
+    assert ["note", "new data"] in cells(recollect("memory", "show", stored, "--task", "adult").out)
+    assert recollect("memory", "list", stored, "--since", "2100-01-01").out == f"{stored}: no runs\n"
+    assert len(cells(recollect("memory", "list", stored, "--since", "2020-01-01").out)) == 4
+    refused(recollect("memory", "list", stored, "--since", "soon"), "since: expected a date")
+
+
+def test_tasks_and_problems_are_renamed(recollect: Recollect, stored: Path) -> None:
+    done = recollect("memory", "rename", stored, "--problem", "svm", "--to", "svc")
+    assert done.out == f"{stored}: problem 'svm' is now 'svc'\n"
+    done = recollect("memory", "rename", stored, "--task", "adult", "--to", "census")
+    assert done.out == f"{stored}: task 'adult' of problem 'svc' is now 'census'\n"
+    assert Memory(stored).tasks("svc") == ["covertype", "census"]
+    refused(recollect("memory", "rename", stored, "--problem", "svc", "--to", "forest"), "'covertype' already")
+    refused(recollect("memory", "rename", stored, "--problem", "svm", "--to", "x"), "no problem 'svm'")
+
+
+def test_runs_are_copied_to_a_memory_that_is_created(recollect: Recollect, stored: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    assert recollect("memory", "copy", stored, other, "--problem", "svm") == Done(0, f"{other}: 2 runs copied\n", "")
+    refused(recollect("memory", "copy", stored, other), "'svm/covertype' already; nothing was copied")
+    assert recollect("memory", "copy", stored, other, "--skip-existing").out == f"{other}: 1 run copied\n"
+    assert len(Memory(other)) == 3
+
+
+def test_everything_is_exported_with_its_problems(recollect: Recollect, stored: Path, tmp_path: Path) -> None:
+    file, copy = tmp_path / "all.jsonl", tmp_path / "copy.db"
+    assert recollect("memory", "export", stored, file, "--all").out == f"{file}: 3 runs\n"
+    assert recollect("memory", "import", copy, file).code == 0
+    assert recollect("memory", "list", copy, "--json").out == recollect("memory", "list", stored, "--json").out
+    refused(recollect("memory", "export", stored, file, "--all", "--problem", "svm"), "either --all or --problem")
+    done = recollect("memory", "import", copy, file, "--skip-existing")
+    assert done.out == f"{copy}: 0 runs with 0 trials imported\n"
+    assert "skipped 3 runs whose tasks exist" in done.err
 
 
 # What is not a memory
@@ -406,13 +474,15 @@ def test_runs_in_a_format_that_is_not_known_are_left_out_with_a_message(recollec
 # Help and completion
 
 
-@pytest.mark.parametrize("command", ["list", "show", "import", "export", "remove", "check"])
+@pytest.mark.parametrize(
+    "command", ["list", "problems", "show", "import", "export", "check", "copy", "tag", "rename", "remove"]
+)
 def test_the_help_of_every_command_has_an_example_that_is_understood(recollect: Recollect, command: str) -> None:
     done = recollect("memory", command, "--help")
     example = next(line.strip() for line in done.out.splitlines() if line.strip().startswith("recollect memory"))
     assert done.code == 0
     assert example.startswith(f"recollect memory {command} tuning.db")
-    found = recollect(*example.split()[1:])
+    found = recollect(*shlex.split(example)[1:])
     refused(found, "results.csv" if command == "import" else "tuning.db: there is no such memory")
 
 
@@ -435,7 +505,8 @@ def test_bash_completes_commands_and_names_in_the_memory(
     completed: Callable[[str], list[str]], stored: Path, tmp_path: Path
 ) -> None:
     assert completed("recollect mem") == ["memory"]
-    assert completed("recollect memory ") == ["list", "show", "import", "export", "remove", "check"]
+    commands = ["list", "problems", "show", "import", "export", "check", "copy", "tag", "rename", "remove"]
+    assert completed("recollect memory ") == commands
     assert completed(f"recollect memory show {stored} --task ") == ["adult", "covertype"]
     assert completed(f"recollect memory show {stored} --problem forest --task ") == ["covertype"]
     assert completed(f"recollect memory list {stored} --problem s") == ["svm"]

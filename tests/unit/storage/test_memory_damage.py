@@ -183,7 +183,7 @@ def test_a_study_whose_process_was_killed_while_creating_it_is_completed(
     with monkeypatch.context() as patch:
         patch.setattr(type(memory.store.optuna), "set_study_user_attr", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            memory.add(run, "p")
+            studies.get_or_create_study(memory.store, "p", "new", space=run.space, direction="minimize")
     memory.add(run, "p")
     assert len(memory.run("new", "p")) == 4
 

@@ -17,6 +17,7 @@ from recollect.report.dashboard.read_only import open_read_only, read_study_stat
 from recollect.storage import open as storages
 from recollect.storage import sqlite_file
 from recollect.storage.importers.detection import read_runs
+from recollect.storage.journals import REDIS_ENTRIES_PER_REQUEST
 
 SPACE = {"x": (0.0, 1.0)}
 
@@ -146,7 +147,7 @@ def test_a_snapshot_in_redis_is_not_unpickled(tmp_path: Path, monkeypatch: pytes
 
         def __init__(self) -> None:
             study = {"op_code": 0, "worker_id": "w", "study_name": "a", "directions": [1]}
-            more = [study | {"study_name": f"s{number}"} for number in range(storages.REDIS_ENTRIES_PER_REQUEST)]
+            more = [study | {"study_name": f"s{number}"} for number in range(REDIS_ENTRIES_PER_REQUEST)]
             self.content = {f":log:{i}": json.dumps(log).encode() for i, log in enumerate([study, *more])}
             self.content |= {":log_number": b"%d" % len(more), ":snapshot": pickle.dumps(Bomb(tmp_path / "trace"))}
 
@@ -158,7 +159,7 @@ def test_a_snapshot_in_redis_is_not_unpickled(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(redis.Redis, "from_url", lambda _url: FakeRedis())
     memory = Memory("redis://host")
-    assert len(memory.store.optuna.get_all_studies()) == 1 + storages.REDIS_ENTRIES_PER_REQUEST
+    assert len(memory.store.optuna.get_all_studies()) == 1 + REDIS_ENTRIES_PER_REQUEST
     assert not (tmp_path / "trace").exists()
 
 

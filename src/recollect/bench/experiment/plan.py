@@ -15,7 +15,7 @@ A plan is a TOML file:
     repetitions = 5                 # runs to draw from; default: the plan's number
 
     [[benchmarks]]
-    name = "svm-grid"               # a registered benchmark, or
+    name = "svm-grid"               # a registered benchmark, or the name of a CSV benchmark; default: its file's name
     table = "svm_grid.csv.gz"       # a CSV benchmark: beside the plan, or in the folder named by RECOLLECT_DATA
     mode = "table"                  # or "forest"
     tasks = 15                      # only this many, evenly spaced
@@ -192,12 +192,12 @@ def _parse_plan(content: Mapping[str, Any], folder: Path) -> Plan:
 
 
 def _parse_benchmark(section: _PlanTable, folder: Path, repetitions: int) -> BenchmarkSpec:
-    name = section.value("name", str)
+    table, mode = section.value("table", str), section.choice("mode", ("table", "forest"))
+    name = section.value("name", str) or (table and Path(table).name.partition(".")[0])
     if not name:
-        raise InputError("benchmarks: expected a name")
+        raise InputError("benchmarks: expected a name or a table")
     if not re.fullmatch(r"\w[\w.+-]{,99}", name):  # it becomes part of file names
         raise InputError(f"benchmarks: expected a name of at most 100 letters, digits and . _ + -, got {name!r}")
-    table, mode = section.value("table", str), section.choice("mode", ("table", "forest"))
     if mode == "forest" and table is None:
         raise InputError(f"benchmarks: mode = 'forest' needs a table, and {name!r} has none")
     if table is None:

@@ -22,6 +22,7 @@ from recollect.runs.run import Run, Trial
 from recollect.storage.formats.json_lines import to_lines
 from recollect.storage.importers import ImportOptions
 from recollect.storage.importers.trial_tables import SPECIAL_ROLES, csv_table, runs_of
+from recollect.storage.run_reading import StoredRun
 
 ENDINGS = (".jsonl", ".csv", ".jsonl.gz", ".csv.gz")
 
@@ -44,19 +45,29 @@ def write_runs(runs: Iterable[Run], path: str | os.PathLike[str]) -> None:
         recollect.write_runs(recollect.Memory("tuning.db").runs("svm"), "svm.jsonl")
         ```
     """
-    target = Path(path)
     all_runs = [*runs] if isinstance(runs, Iterable) else [runs]
     for run in all_runs:
         if not isinstance(run, Run):
             raise InputTypeError(f"write_runs: expected an iterable of recollect.Run, got {run!r:.80}")
+    write_stored_runs([StoredRun(None, run) for run in all_runs], path)
+
+
+def write_stored_runs(stored: Sequence[StoredRun], path: str | os.PathLike[str]) -> None:
+    """Write runs to a file like `write_runs`, with their problems, tags and notes."""
+    target, all_runs = Path(path), [entry.run for entry in stored]
     if not target.name.endswith(ENDINGS):
         raise InputError(f"{target}: expected a name that ends in one of {', '.join(ENDINGS)}")
     lost: list[str] = []
     if target.name.removesuffix(".gz").endswith(".jsonl"):
-        text = to_lines(all_runs)
+        text = to_lines(stored)
     else:
         text = _csv_text(all_runs)
-        lost = _lost(all_runs, text)
+        labels = {
+            "the problems": any(entry.problem is not None for entry in stored),
+            "the tags": any(entry.tags for entry in stored),
+            "the notes on runs": any(entry.note for entry in stored),
+        }
+        lost = [*_lost(all_runs, text), *(part for part, gone in labels.items() if gone)]
     try:
         content = text.encode("utf-8")
     except UnicodeEncodeError as error:

@@ -4,7 +4,8 @@
     {"task": "a9a", "direction": "minimize", "space": {...} or null, "trials": 50}         before the trials of a run
     {"config": {"C": 0.1}, "value": 0.2, "state": "ok", "seconds": 1.5, "notes": []}       a trial
 
-The counts distinguish a truncated file from a complete one. Spaces are in ConfigSpace's own JSON format.
+The head of a run may also have its "problem", "tags" and "note". The counts distinguish a truncated file from a
+complete one. Spaces are in ConfigSpace's own JSON format.
 Here is also the parser of all JSON that is imported, with errors that say in which line or entry something is wrong.
 """
 
@@ -12,7 +13,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,8 @@ import numpy as np
 from recollect.errors import InputError, RecollectError, SpaceError
 from recollect.runs.run import Run, State, Trial
 from recollect.space.serialization import from_json, to_json
+from recollect.space.space import Space
+from recollect.storage.run_reading import StoredRun
 
 FORMAT, MARK = 1, "recollect_runs"  # only the first line of a file in this format has the mark
 Lines = Iterator[tuple[str, dict[str, Any]]]
@@ -48,23 +52,26 @@ def require_object(place: str, value: Any) -> dict[str, Any]:
     return value
 
 
-def to_lines(runs: Sequence[Run]) -> str:
+def to_lines(runs: Sequence[StoredRun]) -> str:
     """Return runs as text; InputError for a value that could not be restored exactly."""
     lines: list[dict[str, Any]] = [{MARK: FORMAT, "runs": len(runs)}]
-    for run in runs:
-        lines.append(_head(run))
+    for stored in runs:
+        run = stored.run
+        labels = {"problem": stored.problem, "tags": list(stored.tags), "note": stored.note}
+        lines.append(_head(run) | {key: content for key, content in labels.items() if content})
         lines += [_line(trial, f"run {run.task!r}, trial {number}") for number, trial in enumerate(run.trials)]
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
-def from_lines(where: str, lines: Lines) -> list[Run]:
+def from_lines(where: str, lines: Lines) -> list[StoredRun]:
     """Return the runs of a file, given its objects with their places; InputError names the place of a fault."""
     place, head = next(lines)
     if head[MARK] != FORMAT:
         raise InputError(
             f"{place}: expected runs in format {FORMAT}, got {head[MARK]!r}; a newer recollect may have written it"
         )
-    runs = [_run(where, lines) for _ in range(_count(place, head, "runs"))]
+    spaces = cache(from_json)  # most runs of a file share one
+    runs = [_run(where, lines, spaces) for _ in range(_count(place, head, "runs"))]
     for place, _ in lines:
         raise InputError(f"{place}: expected the end of the file, got more lines than the first line announces")
     return runs
@@ -94,7 +101,7 @@ def _plain(value: Any, where: str) -> Any:
     return plain
 
 
-def _run(where: str, lines: Lines) -> Run:
+def _run(where: str, lines: Lines, space_of: Callable[[str], Space]) -> StoredRun:
     place, head = _next(where, lines, "a run")
     missing = [name for name in ("task", "direction", "space", "trials") if name not in head]
     if missing:
@@ -102,10 +109,21 @@ def _run(where: str, lines: Lines) -> Run:
     count = _count(place, head, "trials")
     trials = [_trial(*_next(where, lines, f"{count} trials of {head['task']!r}")) for _ in range(count)]
     try:
-        space = None if head["space"] is None else from_json(json.dumps(head["space"]))
-        return Run(head["task"], trials=trials, space=space, direction=head["direction"])
+        space = None if head["space"] is None else space_of(json.dumps(head["space"]))
+        run = Run(head["task"], trials=trials, space=space, direction=head["direction"])
     except RecollectError as error:
         raise InputError(f"{place}: {error}") from error
+    problem, tags, note = _labels(place, head)
+    return StoredRun(problem, run, tags, note)
+
+
+def _labels(place: str, head: Mapping[str, Any]) -> tuple[str | None, tuple[str, ...], str]:
+    """Return the problem, the tags and the note of a run."""
+    problem, tags, note = head.get("problem"), head.get("tags", []), head.get("note", "")
+    texts = isinstance(tags, list) and all(isinstance(word, str) for word in (*tags, note))
+    if not texts or not isinstance(problem, str | None):
+        raise InputError(f"{place}: expected texts as problem and note, and a list of texts as tags")
+    return problem, tuple(tags), note
 
 
 def _trial(place: str, line: Mapping[str, Any]) -> Trial:

@@ -51,4 +51,5 @@ class ImportResult:
 
     runs: list[Run]
     skipped: Mapping[str, int] = field(default_factory=dict)  # what was left out: how many of what
-    problems: Sequence[str | None] = ()  # of each run, where the source is a memory
+    problems: Sequence[str | None] = ()  # of each run, where the source stores them
+    labels: Sequence[tuple[tuple[str, ...], str]] = ()  # tags and note of each run, where the source stores them

@@ -32,10 +32,10 @@ from recollect.storage.importers.mlflow import is_folder, read_tracking
 from recollect.storage.importers.optuna import is_optuna, read_storage, read_study
 from recollect.storage.importers.smac import RUN_HISTORY, is_history, read_history
 from recollect.storage.importers.trial_tables import read_csv, read_frame, read_json_lines, read_json_rows
-from recollect.storage.memory import DEFAULT_PROBLEM
 from recollect.storage.open import JOURNAL, URL, Store, without_password
 from recollect.storage.run_reading import StoredRun
 from recollect.storage.sqlite_file import read_only_connection, table_names
+from recollect.storage.studies import DEFAULT_PROBLEM
 
 KINDS = ("csv", "jsonl", "json", "smac", "optuna", "mlflow")
 NAMED_SOURCES = (
@@ -103,9 +103,10 @@ def read_stored_runs(
     """
     result = _read(source, kind, ImportOptions(**options, columns=columns or {}, problem=problem, into=into))
     problems = result.problems or [None] * len(result.runs)
+    labels = result.labels or [((), "")] * len(result.runs)
     stored_runs = [
-        StoredRun((own or DEFAULT_PROBLEM) if problem is None else problem, run)
-        for run, own in zip(result.runs, problems, strict=True)
+        StoredRun((own or DEFAULT_PROBLEM) if problem is None else problem, run, *described)
+        for run, own, described in zip(result.runs, problems, labels, strict=True)
     ]
     for (name, task), count in Counter((stored.problem, stored.run.task) for stored in stored_runs).items():
         if count > 1:
@@ -211,11 +212,15 @@ def _read_lines(path: Path, options: ImportOptions) -> ImportResult:
     if MARK not in lines[0][1]:
         return read_json_lines(path, lines, options)
     options.refuse_columns(where, "the file says what it holds")
-    runs = from_lines(where, iter(lines))
-    options.check_task(where, [run.task for run in runs])
-    for run in runs:
-        options.direction_for(where, run.direction)
-    return ImportResult([run for run in runs if options.includes(run.task)])
+    stored = from_lines(where, iter(lines))
+    if options.problem is not None:
+        stored = [entry for entry in stored if entry.problem == options.problem] or stored
+    options.check_task(where, [entry.run.task for entry in stored])
+    for entry in stored:
+        options.direction_for(where, entry.run.direction)
+    wanted = [entry for entry in stored if options.includes(entry.run.task)]
+    labels = [(entry.tags, entry.note) for entry in wanted]
+    return ImportResult([entry.run for entry in wanted], {}, [entry.problem for entry in wanted], labels)
 
 
 def _read_json(path: Path, options: ImportOptions) -> ImportResult:

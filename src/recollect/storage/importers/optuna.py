@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InputError, RecollectError
-from recollect.runs.run import Run
 from recollect.storage.importers import ImportOptions, ImportResult
 from recollect.storage.open import Store, missing_reason, open_store, quiet_optuna, storage_errors, without_password
 from recollect.storage.optuna_conversion import run_of_study
 from recollect.storage.run_reading import read_task_runs
-from recollect.storage.sql_read import DAMAGE_ERRORS, UNFINISHED_STATES, StoredStudy, read_after
+from recollect.storage.sql_read import DAMAGE_ERRORS, UNFINISHED_STATES, StoredStudy, count_trials
 from recollect.storage.studies import TaskStudy, as_task_study, task_studies
 from recollect.storage.study_spaces import run_and_space
 
@@ -41,11 +40,11 @@ def read_study(study: Study, options: ImportOptions) -> ImportResult:
         directions = tuple(direction.name for direction in study.directions)
         own = as_task_study(StoredStudy(study._study_id, study.study_name, directions, study.user_attrs), where)
         if own.problem is not None:
-            return _read_own(open_store(study._storage), replace(own, task=options.task or own.task), options)
+            return _read_own(open_store(study._storage), [replace(own, task=options.task or own.task)], options)[0]
         trials = study.get_trials(deepcopy=False)
         run = run_and_space(run_of_study(study, options.task), trials)
         options.direction_for(where, run.direction)
-        return ImportResult([run], {UNFINISHED: len(trials) - len(run)}, [None])
+        return ImportResult([run], {UNFINISHED: len(trials) - len(run)}, [None], [((), "")])
 
 
 def read_storage(where: str | Path | BaseStorage, options: ImportOptions) -> ImportResult:
@@ -57,31 +56,37 @@ def read_storage(where: str | Path | BaseStorage, options: ImportOptions) -> Imp
     store = open_store(where)
     options.refuse_columns(store.name, NO_COLUMNS)
     skipped: Counter[str] = Counter()
-    runs: list[Run] = []
-    problems: list[str | None] = []
+    results: list[ImportResult] = []
     with storage_errors(store.name), quiet_optuna():
-        if options.into is not None and _identity(options.into) == _identity(store):
+        if options.into is not None and not options.into.missing and _identity(options.into) == _identity(store):
             raise InputError(f"{store.name}: a memory cannot be imported into itself")
-        for study in _selected(task_studies(store), options, store.name):
+        selected = _selected(task_studies(store), options, store.name)
+        own = [study for study in selected if study.problem is not None]
+        known = dict(zip(own, _read_own(store, own, options), strict=True))
+        for study in selected:
             if study.direction is None and options.task is None:
                 skipped["studies with several objectives"] += 1
                 continue
             try:
-                if study.problem is not None:
-                    result = _read_own(store, study, options)
+                if study in known:
+                    result = known[study]
                 else:
                     result = read_study(optuna.load_study(study_name=study.name, storage=store.optuna), options)
             except RecollectError:
                 raise
             except DAMAGE_ERRORS:  # Optuna cannot leave out a damaged trial
-                result = _read_own(store, study, options)
+                (result,) = _read_own(store, [study], options)
             skipped.update(result.skipped)
             if not result.runs[0].trials:
                 skipped["studies without a finished trial"] += 1
                 continue
-            runs += result.runs
-            problems += result.problems
-    return ImportResult(runs, skipped, problems)
+            results.append(result)
+    return ImportResult(
+        [run for result in results for run in result.runs],
+        skipped,
+        [problem for result in results for problem in result.problems],
+        [labels for result in results for labels in result.labels],
+    )
 
 
 def _selected(studies: Sequence[TaskStudy], options: ImportOptions, where: str) -> list[TaskStudy]:
@@ -95,12 +100,15 @@ def _selected(studies: Sequence[TaskStudy], options: ImportOptions, where: str) 
     return [study for study in studies if options.includes(study.task)]
 
 
-def _read_own(store: Store, study: TaskStudy, options: ImportOptions) -> ImportResult:
-    """Read a study that a memory created, as the memory does."""
-    (run,) = read_task_runs(store, [study])
-    options.direction_for(f"study {study.name!r}", run.direction)
-    unfinished = sum(record.state in UNFINISHED_STATES for record in read_after(store, study.id, -1))
-    return ImportResult([run], {UNFINISHED: unfinished}, [study.problem])
+def _read_own(store: Store, studies: Sequence[TaskStudy], options: ImportOptions) -> list[ImportResult]:
+    """Read studies that a memory created, as the memory does."""
+    unfinished = count_trials(store, [study.id for study in studies], states=UNFINISHED_STATES)
+    results = []
+    for study, run in zip(studies, read_task_runs(store, studies), strict=True):
+        options.direction_for(f"study {study.name!r}", run.direction)
+        labels = [(study.tags, study.note)]
+        results.append(ImportResult([run], {UNFINISHED: unfinished.get(study.id, 0)}, [study.problem], labels))
+    return results
 
 
 def _identity(store: Store) -> object:

@@ -80,6 +80,13 @@ def test_a_table_is_looked_for_in_the_folder_of_data(tmp_path: Path, monkeypatch
     monkeypatch.setenv("RECOLLECT_DATA", str(tmp_path / "data"))
     spec = load_plan(written(tmp_path, text)).benchmarks[0]
     assert spec.table == str(tmp_path / "data" / "far.csv")
+
+
+def test_a_table_without_a_name_is_named_after_its_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.v2.csv").write_text("task,x,error\na,1,0.5\n")
+    text = 'format = 1\nmethods = ["gp"]\n[[benchmarks]]\ntable = "mine.v2.csv"\n'
+    (spec,) = load_plan(written(tmp_path, text)).benchmarks
+    assert (spec.name, spec.table) == ("mine", str(tmp_path / "mine.v2.csv"))
     assert spec.open().tasks == ("a",)
 
 
@@ -157,7 +164,7 @@ def test_names_are_chosen_evenly(count: int | None, expected: str) -> None:
         (('method = "random"', 'method = "smfo"'), "past: method must be 'gp' or 'random', got 'smfo'"),
         (("evaluations = 30", "trials = 30"), "past: unknown key 'trials'"),
         (('name = "mine"', 'name = "forrester"'), "benchmarks]] with different names"),
-        (('name = "mine"', ""), "benchmarks: expected a name"),
+        (('name = "forrester"', ""), "benchmarks: expected a name or a table"),
         (('name = "mine"', 'name = "../mine"'), "expected a name of at most 100 letters, digits and . _ [+] -, got"),
         (('name = "mine"', f'name = "{101 * "m"}"'), "expected a name of at most 100 letters"),
         (('name = "mine"', 'name = "[red]"'), "expected a name of at most 100 letters"),

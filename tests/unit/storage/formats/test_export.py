@@ -21,9 +21,11 @@ from recollect.runs.run import Run, State, Trial
 from recollect.space.sampling import uniform
 from recollect.space.serialization import to_json
 from recollect.space.space import compile_space
+from recollect.storage.formats import json_lines
 from recollect.storage.formats.export import write_runs
-from recollect.storage.formats.json_lines import from_lines, json_objects, to_lines
+from recollect.storage.formats.json_lines import json_objects
 from recollect.storage.importers.detection import read_runs
+from recollect.storage.run_reading import StoredRun
 
 TEXTS = st.text(st.characters(), max_size=8)  # lone surrogates, line separators and NUL included
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS
@@ -41,6 +43,14 @@ RUNS = st.builds(
     st.sampled_from(["minimize", "maximize"]),
 )
 HARD_NAMES = ["a/b", 'quo"te', "it's; drop table studies", "<script>", "übung 🎉", "two\nlines", " space ", "a,b"]
+
+
+def to_lines(runs: list[Run]) -> str:
+    return json_lines.to_lines([StoredRun(None, run) for run in runs])
+
+
+def from_lines(where: str, lines: json_lines.Lines) -> list[Run]:
+    return [stored.run for stored in json_lines.from_lines(where, lines)]
 
 
 def kinds(run: Run) -> list[list[tuple[str, type]]]:

@@ -247,19 +247,24 @@ class TrialQueue:
         """Queue the trial of a dead worker again; one that was queued again before has failed.
 
         A worker may have died before it could release a claim that another trial had forestalled: that one is void.
+        What is not void stays among the running ones until the next read, so that nobody repeats it meanwhile: a trial
+        that has failed now, and one whose state was changed after it was read (its worker may have finished it last).
         """
         from optuna.trial import TrialState
 
         states, key = (TrialState.RUNNING, TrialState.FAIL), self._keys[record.number]
         first = next((number for number in self.state.planned() if self._keys[number] == key), None)
-        if first is not None:
-            reason = f"{DEAD_WORKER}; the same configuration as trial {first}"
-            move_trial(self._store, record.id, states, user={VOID_KEY: reason})
-            self.state.void.add(record.number)
-            return
         retries = record.system_attrs.get(RETRY_KEY, 0)
-        user = {NOTES_KEY: [f"{DEAD_WORKER}, twice"]} if retries else {VOID_KEY: f"{DEAD_WORKER}: queued again"}
-        if move_trial(self._store, record.id, states, user=user) and not retries:
+        if first is not None:
+            user: dict[str, Any] = {VOID_KEY: f"{DEAD_WORKER}; the same configuration as trial {first}"}
+        else:
+            user = {NOTES_KEY: [f"{DEAD_WORKER}, twice"]} if retries else {VOID_KEY: f"{DEAD_WORKER}: queued again"}
+        moved = move_trial(self._store, record.id, states, user=user)
+        if not moved or VOID_KEY not in user:
+            self.state.running[record.number] = record.params
+            return
+        self.state.void.add(record.number)
+        if first is None:
             system = {HEARTBEAT_KEY: heartbeat(), RETRY_KEY: retries + 1}
             retry = self._frozen(record.params, TrialState.WAITING, user={}, system=system)
             ((trial_id, number),) = write_trials(self._store, self._study.id, [retry])

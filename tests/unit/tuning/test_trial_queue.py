@@ -231,6 +231,52 @@ def test_the_second_claim_of_a_configuration_is_void_if_its_worker_died_before_i
     assert states(where) == [("RUNNING", False), ("FAIL", True)]
 
 
+def dead_claim(
+    where: str, monkeypatch: pytest.MonkeyPatch, queue: TrialQueue | None = None
+) -> trial_queue.ClaimedTrial:
+    """A claim of ONE by a worker of this machine that has died; of a waiting trial, if there is one."""
+    with monkeypatch.context() as patch:
+        dead = {"machine": machine_id(), "pid": os.getpid(), "begun": "of an earlier process", "count": 0}
+        patch.setattr(trial_queue, "heartbeat", lambda: dead)
+        worker = queue or open_queue(where)
+        trial = worker.claim_waiting(limit=5) or worker.claim(ONE, limit=5)
+    assert trial is not None
+    return trial
+
+
+def test_a_result_written_while_its_worker_is_declared_dead_is_not_computed_twice(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A killed worker's last write may arrive after it was seen to be dead, and before its trial is taken from it."""
+    worker, move = open_queue(where), trial_queue.move_trial
+    trial, late = dead_claim(where, monkeypatch, worker), []
+
+    def overtaken(*given: Any, **fields: Any) -> bool:
+        if not late:
+            late.append(trial)
+            worker.finish(trial, Evaluation(0.5, 1.0))
+        return move(*given, **fields)
+
+    monkeypatch.setattr(trial_queue, "move_trial", overtaken)
+    queue = open_queue(where)
+    assert queue.claim(ONE, limit=5) is None
+    assert late
+    assert states(where) == [("COMPLETE", False), ("FAIL", True)]
+    assert queue.read().started() == [0]
+
+
+def test_a_trial_that_fails_for_good_keeps_its_configuration_from_being_claimed_again(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead_claim(where, monkeypatch)
+    taker = open_queue(where)
+    taker.read()
+    dead_claim(where, monkeypatch, taker)
+    queue = open_queue(where)
+    assert queue.claim(ONE, limit=5) is None
+    assert states(where) == [("FAIL", True), ("FAIL", False), ("FAIL", True)]
+
+
 def test_a_waiting_trial_counts_towards_the_limit(where: str) -> None:
     queue = open_queue(where)
     frozen = queue._frozen(ONE, TrialState.WAITING, user={}, system={})

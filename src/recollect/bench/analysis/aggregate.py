@@ -170,6 +170,11 @@ class AverageRanks:
     runs: int
 
 
+def is_from_outside(method: str) -> bool:
+    """Return whether a method is none of recollect's: neither in the catalog nor computed from random search."""
+    return method.partition("+")[0] not in catalog_methods() and not re.fullmatch(RANDOM_MULTIPLE_NAME, method)
+
+
 def common_runs(runs: Iterable[CompletedRun]) -> list[CompletedRun]:
     """Return the runs on those tasks and repetitions that all methods of their benchmark have."""
     runs = list(runs)

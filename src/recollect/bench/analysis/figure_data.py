@@ -34,8 +34,12 @@ FAMILIES: dict[str, tuple[str, ...]] = {  # in order, with the beginnings of the
     OTHER_FAMILIES: (),
     **{"TST-R": ("tstr",), "RGPE": ("rgpe",)},
 }
+OUTSIDE = "contestants from outside"
 LINE_UPS = (("gp", "random", "tstr-ei", "rgpe-mean"), ("gp", "random", "tstr-taf", "rgpe-taf"))
-"""Methods that combine models and methods that combine acquisition functions, each with the references."""
+"""Methods that combine models and methods that combine acquisition functions, each with the references.
+
+Contestants from outside are added to both.
+"""
 
 COLOURS = ("blue", "vermillion", "green", "pink", "orange", "sky")
 DASH_PATTERNS = 5
@@ -190,8 +194,11 @@ def method_panels(methods: Sequence[str]) -> list[tuple[str, list[str]]]:
     rest = [name for name in methods if name not in REFERENCES]
     if len(rest) <= METHODS_PER_PANEL:
         return [("", [*references, *rest])]
-    families: dict[str, list[str]] = {title: [] for title in FAMILIES}
+    families: dict[str, list[str]] = {title: [] for title in (*FAMILIES, OUTSIDE)}
     for name in rest:
+        if aggregate.is_from_outside(name):
+            families[OUTSIDE].append(name)
+            continue
         title = next((title for title, starts in FAMILIES.items() if name.startswith(starts)), OTHER_FAMILIES)
         families[OTHER_FAMILIES if name.startswith("gcp-prior") else title].append(name)
     panels = []
@@ -228,8 +235,9 @@ def line_up_ranks(experiment: ExperimentResults) -> list[tuple[str, list[Average
     ranked = []
     for name, results in experiment.benchmarks.items():
         ranks: list[AverageRanks | None] = []
+        outside = [method for method in results.methods if aggregate.is_from_outside(method)]
         for names in LINE_UPS:
-            own = [results.methods[method] for method in names if method in results.methods]
+            own = [results.methods[method] for method in (*names, *outside) if method in results.methods]
             shared = common_repetitions([method.curves for method in own])
             ranks.append(aggregate.average_ranks(own) if len(own) > 2 and shared else None)
         if any(ranks):

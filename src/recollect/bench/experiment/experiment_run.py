@@ -1,4 +1,4 @@
-"""One run of an experiment: a method tunes a task, with past runs on other tasks.
+"""One run of an experiment: a contestant tunes a task, with past runs on other tasks.
 
 A run is one of these, in this order:
 
@@ -19,11 +19,12 @@ import time
 import traceback
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from recollect import __version__
+from recollect.bench.experiment.contestants import AskTell, ContestantSpec, RunSetting, close
 from recollect.numerics.arrays import FloatArray, best_so_far
 from recollect.runs.run import Config, Run
 
@@ -140,6 +141,7 @@ class RunSpec:
     trials: int  # the number of evaluations to make; fewer if the task has fewer candidates
     sources: tuple[SourceRun, ...] = ()  # the past runs to learn from
     record_weights: bool = False
+    contestant: ContestantSpec | None = None  # what is run; None: the method of recollect that the key names
 
 
 def try_run(spec: RunSpec) -> CompletedRun | FailedRun:
@@ -152,34 +154,49 @@ def try_run(spec: RunSpec) -> CompletedRun | FailedRun:
 
 def execute_run(spec: RunSpec) -> CompletedRun:
     """Execute a run."""
-    from recollect.optimizer.optimizer import Optimizer
-
     benchmark = open_benchmark(spec.benchmark)
     task = benchmark.task(spec.key.task)
-    past = [source.as_run(benchmark) for source in spec.sources]
-    settings: dict[str, Any] = {"horizon": spec.horizon, "seed": spec.seed, "candidates": task.candidates}
-    optimizer = Optimizer(benchmark.space, past, spec.key.method, **settings)
+    past = tuple(source.as_run(benchmark) for source in spec.sources)
+    contestant = _start(spec, RunSetting(benchmark.space, past, spec.horizon, spec.seed, task.candidates))
     count = spec.trials if task.candidates is None else min(spec.trials, len(task.candidates))
     weights = np.full((count, WEIGHT_COLUMNS), np.nan) if spec.record_weights else None
+    configs: list[Config] = []
+    values: list[float] = []
     seconds = 0.0
-    for number in range(count):
-        begin = time.perf_counter()
-        config = optimizer.ask()
-        seconds += time.perf_counter() - begin
-        if weights is not None:
-            weights[number] = current_weights(optimizer)
-        value = task.evaluate(config)
-        begin = time.perf_counter()
-        optimizer.tell(config, value)
-        seconds += time.perf_counter() - begin
-    run, picks = optimizer.run, None
+    try:
+        for number in range(count):
+            begin = time.perf_counter()
+            config = dict(contestant.ask())
+            seconds += time.perf_counter() - begin
+            if weights is not None:
+                weights[number] = current_weights(cast("Optimizer", contestant))
+            configs.append(config)
+            values.append(task.evaluate(config))
+            begin = time.perf_counter()
+            contestant.tell(config, values[-1])
+            seconds += time.perf_counter() - begin
+    finally:
+        close(contestant)
+    picks = None
     if task.candidates is not None:
         positions = {_config_text(config): number for number, config in enumerate(task.candidates)}
-        picks = tuple(positions[_config_text(config)] for config in run.configs)
-    configs, mean_seconds = tuple(run.configs) if picks is None else None, float(f"{seconds / count:.3g}")
-    values = tuple(run.y.tolist())
-    source = SourceRun(task.name, spec.key.repetition, spec.seed, picks, configs, values, mean_seconds, __version__)
+        picks = tuple(positions[_config_text(config)] for config in configs)
+    stored, mean_seconds = tuple(configs) if picks is None else None, float(f"{seconds / count:.3g}")
+    result = picks, stored, tuple(values), mean_seconds, __version__
+    source = SourceRun(task.name, spec.key.repetition, spec.seed, *result)
     return replace(source.completed(benchmark, spec.key.method), weights=weights)
+
+
+def _start(spec: RunSpec, setting: RunSetting) -> AskTell:
+    """Return what is asked and told: the same optimizer that users have, or a contestant from outside."""
+    from recollect.optimizer.optimizer import Optimizer
+
+    contestant = spec.contestant or ContestantSpec(spec.key.method)
+    method = contestant.method()
+    if method is None:
+        return contestant.create(setting)
+    limits: dict[str, Any] = {"horizon": setting.horizon, "seed": setting.seed, "candidates": setting.candidates}
+    return Optimizer(setting.space, setting.past, method, **limits)
 
 
 def current_weights(optimizer: Optimizer) -> FloatArray:

@@ -3,7 +3,7 @@
 A plan is a TOML file:
 
     format = 1
-    methods = ["random", "gp", "rgpe-taf"]
+    methods = ["random", "gp", "rgpe-taf", "optuna:TPESampler", "mypkg:MyOptimizer", "smac3"]
     repetitions = 5
     horizon = 50                    # evaluations per run
     seed = 0
@@ -20,6 +20,10 @@ A plan is a TOML file:
     mode = "table"                  # or "forest"
     tasks = 15                      # only this many, evenly spaced
     repetitions = 3                 # fewer than the plan's
+
+    [[contestants]]                 # short names for methods from outside (`bench.experiment.contestants`)
+    name = "smac3"
+    run = "command: /opt/smac/bin/python smac3.py"
 
     [[less]]                        # reductions, for expensive methods
     methods = ["ablr", "mtgp"]
@@ -42,6 +46,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from recollect.bench.benchmark import Benchmark
+from recollect.bench.experiment.contestants import ContestantSpec, contestant_spec
 from recollect.bench.experiment.experiment_run import RunKey
 from recollect.bench.problems.tabular import Mode, from_table
 from recollect.bench.registry import data_path, find_entry, load
@@ -52,9 +57,21 @@ FORMAT = 1
 MAX_EVALUATIONS = 100_000  # of a run
 MAX_REPETITIONS = 1000
 KEYS = {
-    "the plan": ("format", "methods", "repetitions", "horizon", "seed", "weights", "past", "benchmarks", "less"),
+    "the plan": (
+        "format",
+        "methods",
+        "repetitions",
+        "horizon",
+        "seed",
+        "weights",
+        "past",
+        "benchmarks",
+        "contestants",
+        "less",
+    ),
     "past": ("method", "evaluations", "repetitions"),
     "benchmarks": ("name", "table", "mode", "tasks", "repetitions"),
+    "contestants": ("name", "run"),
     "less": ("methods", "benchmarks", "repetitions", "tasks", "past"),
 }
 
@@ -113,6 +130,11 @@ class Plan:
     seed: int = 0
     weights: tuple[str, ...] = ()
     less: tuple[Reduction, ...] = ()
+    contestants: tuple[ContestantSpec, ...] = ()  # those of the methods that are not in the catalog
+
+    def contestant(self, name: str) -> ContestantSpec:
+        """Return what a name among the methods means."""
+        return next((spec for spec in self.contestants if spec.name == name), ContestantSpec(name))
 
     def run_keys(self, spec: BenchmarkSpec, tasks: Sequence[str]) -> Iterator[RunKey]:
         """Yield the runs on a benchmark with these tasks, all methods of one repetition after the other."""
@@ -167,10 +189,9 @@ def _parse_plan(content: Mapping[str, Any], folder: Path) -> Plan:
     if content.get("format") != FORMAT:
         raise InputError(f"expected format = {FORMAT}, got {content.get('format')!r}")
     methods = section.names("methods", low=1)
-    for name in methods:
-        catalog.method(name)  # refuses unknown ones
     if len(set(methods)) < len(methods):
         raise InputError(f"methods: expected different ones, got {list(methods)}")
+    contestants = _parse_contestants(section, methods, folder)
     repetitions = section.count("repetitions", high=MAX_REPETITIONS) or 1
     horizon = section.count("horizon", high=MAX_EVALUATIONS) or 50
     past = _PlanTable("past", section.value("past", dict) or {})
@@ -186,14 +207,31 @@ def _parse_plan(content: Mapping[str, Any], folder: Path) -> Plan:
     seed = section.count("seed", low=0) or 0
     less = tuple(_parse_reduction(entry, methods, names) for entry in section.sections("less"))
     weights = section.names("weights")
-    if not set(weights) <= set(methods):
-        raise InputError(f"weights: expected methods of the plan, got {sorted(set(weights) - set(methods))}")
-    return Plan(methods, specs, sources, repetitions, horizon, seed, weights, less)
+    without = {spec.name for spec in contestants if spec.method() is None}
+    if wrong := sorted(set(weights) - (set(methods) - without)):
+        raise InputError(f"weights: expected methods of the plan that are recollect's own, got {wrong}")
+    return Plan(methods, specs, sources, repetitions, horizon, seed, weights, less, contestants)
+
+
+def _parse_contestants(section: _PlanTable, methods: Sequence[str], folder: Path) -> tuple[ContestantSpec, ...]:
+    """Return those of the methods that are not in the catalog."""
+    named: dict[str, str] = {}
+    for entry in section.sections("contestants"):
+        name, run = entry.value("name", str) or "", entry.value("run", str)
+        if not re.fullmatch(r"\w[\w.-]{,99}", name) or not run or ":" not in run:
+            raise InputError(
+                "contestants: expected a name of letters, digits and . _ -, and run = 'optuna:...', 'module:name' or "
+                f"'command: ...', got name = {name!r} and run = {run!r}"
+            )
+        if named.setdefault(name, run) != run or name in catalog.methods():
+            raise InputError(f"contestants: expected names of their own, but {name!r} is taken")
+    specs = (contestant_spec(named.get(name, name), folder, name) for name in methods)
+    return tuple(spec for spec in specs if spec.kind != "method")
 
 
 def _parse_benchmark(section: _PlanTable, folder: Path, repetitions: int) -> BenchmarkSpec:
     table, mode = section.value("table", str), section.choice("mode", ("table", "forest"))
-    name = section.value("name", str) or (table and Path(table).name.partition(".")[0])
+    name = section.value("name", str) or Path(table or "").name.removesuffix(".gz").removesuffix(".csv")
     if not name:
         raise InputError("benchmarks: expected a name or a table")
     if not re.fullmatch(r"\w[\w.+-]{,99}", name):  # it becomes part of file names

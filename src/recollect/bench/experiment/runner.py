@@ -11,9 +11,10 @@ every other task, drawn anew for each repetition and task; all methods get the s
 the initial design, depends on repetition and task, not on the method. Past runs of `gp` are also the runs of the method
 `gp`, if they have the same length.
 
-The manifest holds the settings of the plan that the folder was started with, and for every benchmark the tasks of past
-runs, a checksum of its CSV file, and how many past runs each method gets. Runs that depend on something else must not
-be mixed with those in the folder; benchmarks, methods and repetitions may be added.
+The manifest holds the settings of the plan that the folder was started with, what contestants from outside are, and
+for every benchmark the tasks of past runs, a checksum of its CSV file, and how many past runs each method gets. Runs
+that depend on something else must not be mixed with those in the folder; benchmarks, methods and repetitions may be
+added.
 
 Runs that fail, or whose process is killed, are tried once more (`run_with_retries`). A run waits if one of its past
 runs is missing; all others are executed.
@@ -46,11 +47,10 @@ from recollect.bench.experiment.experiment_run import (
 from recollect.bench.experiment.plan import BenchmarkSpec, Plan, evenly_spaced
 from recollect.bench.experiment.results import RESULTS_FILE, append_result, open_results
 from recollect.errors import InputError, StorageError
-from recollect.optimizer import catalog
 
 MANIFEST_FORMAT = 1
 MANIFEST_FILE = "study.json"
-BENCHMARKS, TABLE, SOURCE_LIMIT = "benchmarks", "table", "past runs of"  # keys of the manifest
+BENCHMARKS, TABLE, SOURCE_LIMIT, CONTESTANTS = "benchmarks", "table", "past runs of", "contestants"  # keys
 SEED_STRIDE = 1000  # the seed of repetition r and task number i is SEED_STRIDE * r + i
 RANDOM_SEARCH_FACTOR = 10  # random search makes this many times more evaluations, for Random (2x), (4x), (10x)
 
@@ -113,6 +113,7 @@ def run_experiment(
     make_folder(folder)
     with exclusive_access(folder):
         manifest = Manifest.open(folder, plan.settings())
+        manifest.add_contestants({spec.name: spec.definition() for spec in plan.contestants})
         runs = open_results(folder / RESULTS_FILE)
         without_weights = sum(run.weights is None and run.key.method in plan.weights for run in runs)
         experiment = _Experiment(plan, folder, executor, jobs, manifest, progress, {run.key for run in runs})
@@ -139,7 +140,7 @@ def draw_sources(
 def _run_benchmark(experiment: _Experiment, spec: BenchmarkSpec) -> None:
     plan, benchmark = experiment.plan, open_benchmark(spec)
     tasks = evenly_spaced(benchmark.tasks, spec.tasks)
-    limits = {name: plan.limits(name, spec.name).past for name in plan.methods if catalog.method(name).transfers}
+    limits = {name: plan.limits(name, spec.name).past for name in plan.methods if plan.contestant(name).transfers()}
     experiment.manifest.add_benchmark(spec, tasks, limits)
     keys = [key for key in plan.run_keys(spec, tasks) if key not in experiment.completed]
     if not keys:
@@ -166,7 +167,8 @@ def _run_benchmark(experiment: _Experiment, spec: BenchmarkSpec) -> None:
         if sources.keys() >= set(drawn):  # otherwise it waits for them
             seed, past = experiment.seed(key.repetition, numbers[key.task]), tuple(sources[source] for source in drawn)
             trials = plan.horizon * (RANDOM_SEARCH_FACTOR if key.method == "random" else 1)
-            specs.append(RunSpec(key, spec, seed, plan.horizon, trials, past, key.method in plan.weights))
+            weights, contestant = key.method in plan.weights, plan.contestant(key.method)
+            specs.append(RunSpec(key, spec, seed, plan.horizon, trials, past, weights, contestant))
     experiment.waiting += len(keys) - len(specs)
     experiment.failed += experiment.execute(spec.name, specs, experiment.store)
 
@@ -236,6 +238,13 @@ class Manifest:
             expected[f"{SOURCE_LIMIT} {name}"] = "all" if count is None else count
         for name, value in expected.items():
             self._compare(f"{name} on {spec.name}", entry.setdefault(name, value), value)
+        self._write()
+
+    def add_contestants(self, definitions: Mapping[str, str]) -> None:
+        """Add what the names of contestants from outside mean; InputError if one meant something else before."""
+        entry = self.content.setdefault(CONTESTANTS, {}) if definitions else {}
+        for name, definition in definitions.items():
+            self._compare(name, entry.setdefault(name, definition), definition)
         self._write()
 
     def _compare(self, name: str, stored: object, expected: object) -> None:

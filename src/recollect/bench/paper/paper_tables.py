@@ -16,11 +16,12 @@ from recollect.bench.paper.tst_bandwidth import RHO_PREFIX, RHO_TASKS, with_chos
 def paper_tables(experiment: ExperimentResults, benchmarks: Sequence[str], names: Collection[str]) -> list[ResultTable]:
     """Return the paper's tables of these names for these benchmarks, as far as there are runs.
 
-    Benchmarks that are not in the paper follow those that are; each of them has a main table of its own.
+    Benchmarks that are not in the paper follow those that are; each of them has a main table of its own. Methods that
+    are in none of the paper's tables are a block at the end of the main tables.
     """
     experiment = with_chosen_rho(experiment)
     new = [name for name in benchmarks if name not in BENCHMARKS]
-    main_tables = [*MAIN_TABLES, *map(_main_table_for, new)]
+    main_tables = [_with_new_methods(layout, experiment) for layout in (*MAIN_TABLES, *map(_main_table_for, new))]
     others = [layout for layout in paper.LAYOUTS if layout not in MAIN_TABLES]
     tables = []
     for layout in (layout for layout in (*main_tables, *others) if layout.name in names):
@@ -49,6 +50,21 @@ def _main_table_for(benchmark: str) -> PaperTableLayout:
     no_values = " ".join("-" * len(paper.EVALUATIONS))
     blocks = tuple(tuple(replace(row, values=no_values) for row in block) for block in first.blocks)
     return replace(first, benchmarks=(benchmark,), blocks=blocks, notes=())
+
+
+def _with_new_methods(layout: PaperTableLayout, experiment: ExperimentResults) -> PaperTableLayout:
+    """Add a block of the methods that were run on its benchmarks and are in none of the paper's tables."""
+    known = {row.method for other in paper.LAYOUTS for row in other.rows}
+    run = [
+        result.method
+        for name in layout.benchmarks
+        if name in experiment.benchmarks
+        for result in experiment.benchmarks[name].ordered
+        if not result.is_variant and not result.remark and result.method not in known
+    ]
+    no_values = " ".join("-" * (len(layout.benchmarks) * len(layout.evaluations)))
+    block = tuple(PaperRow(name, name, no_values) for name in dict.fromkeys(run))
+    return replace(layout, blocks=(*layout.blocks, *([block] if block else [])))
 
 
 def _with_new_rho_rows(layout: PaperTableLayout, benchmarks: Sequence[str]) -> PaperTableLayout:

@@ -1,0 +1,74 @@
+"""The example of contestants from outside in docs/experiments.md, and programs that misbehave."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from recollect.bench.analysis.aggregate import aggregate_runs
+from recollect.bench.analysis.result_tables import make_tables
+from recollect.bench.experiment.executors import LocalExecutor
+from recollect.bench.experiment.plan import Plan, load_plan
+from recollect.bench.experiment.results import read_results
+from recollect.bench.experiment.runner import run_experiment
+
+PAGE = Path(__file__).parents[2] / "docs" / "experiments.md"
+
+
+def block(language: str, part: str) -> str:
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    (found,) = [text for text in blocks if part in text]
+    return str(found)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "mypkg.py").write_text(block("python", "class MyOptimizer"))
+    (tmp_path / "peer.py").write_text(block("python", "sys.stdin"))
+    plan = block("toml", "mypkg:MyOptimizer").replace("command: python", f"command: {sys.executable}")
+    (tmp_path / "plan.toml").write_text(plan)
+    return tmp_path
+
+
+def only_the_program(folder: Path) -> Plan:
+    """The plan without its other contestants, and with past runs that are quick to make."""
+    text = re.sub("methods = .*", 'methods = ["peer"]', (folder / "plan.toml").read_text())
+    (folder / "plan.toml").write_text(f'{text}\n[past]\nmethod = "random"\n')
+    return load_plan(folder / "plan.toml")
+
+
+def test_the_example_makes_a_table_with_all_contestants(folder: Path) -> None:
+    plan = load_plan(folder / "plan.toml")
+    summary = run_experiment(plan, folder / "out", executor=LocalExecutor())
+    assert (summary.runs, summary.failed) == (5 * 4, ())
+    runs = read_results(folder / "out" / "runs.csv")
+    assert {len(run.values) for run in runs} == {12}
+    (table,) = make_tables(aggregate_runs(runs), "methods")
+    assert {row.method for (rows,) in [table.blocks] for row in rows} == set(plan.methods)
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        ("raise SystemExit('out of order')", "the program ended with code 1 in the middle of a run:\nout of order"),
+        ("print('hello', flush=True); input(); input(); input()", "in one line, got 'hello"),
+        ("print('{\"config\": 3}', flush=True); input(); input()", "in one line, got "),
+    ],
+)
+def test_a_program_that_misbehaves_is_reported_with_what_it_wrote(folder: Path, program: str, reason: str) -> None:
+    (folder / "peer.py").write_text(program)
+    plan = only_the_program(folder)
+    summary = run_experiment(plan, folder / "out", executor=LocalExecutor())
+    assert (summary.runs, len(summary.failed)) == (0, 4)
+    assert all(reason in failure.reason for failure in summary.failed)
+
+
+def test_a_program_that_does_not_exist_is_reported(folder: Path) -> None:
+    text = (folder / "plan.toml").read_text()
+    (folder / "plan.toml").write_text(text.replace(sys.executable, "/nowhere/python"))
+    summary = run_experiment(only_the_program(folder), folder / "out", executor=LocalExecutor())
+    assert (summary.runs, len(summary.failed)) == (0, 4)
+    assert all("the program cannot be started: No such file" in failure.reason for failure in summary.failed)

@@ -36,7 +36,8 @@ from tests.browser.pages import (
 )
 
 from recollect import FAILED, Memory, Run, minimize
-from recollect.analysis.run_data import RunData, SuggestionNote
+from recollect.analysis.run_data import RunData
+from recollect.analysis.trial_records import SuggestionNote
 from recollect.errors import FailedTrialWarning
 from recollect.runs.run import Trial
 from recollect.space.space import compile_space
@@ -50,7 +51,7 @@ PROGRESS, WEIGHTS = "Did it find good values sooner", "Who decided what was trie
 BEST, IMPORTANCE = "What do the best trials have in common?", "Which hyperparameters set the best trials apart?"
 SLICES, CHOICES = "Where along each hyperparameter", "Which choices gave good values?"
 PAST = "Which past runs were useful?"
-MOST_BYTES = 6_000_000
+MOST_BYTES = 6_500_000
 SHAPES = ".scatterlayer path, .barlayer path, .heatmaplayer image"
 
 

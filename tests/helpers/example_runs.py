@@ -13,8 +13,8 @@ from recollect import FAILED, Run
 from recollect.analysis.run_data import (
     Origin,
     RunData,
-    SuggestionNote,
 )
+from recollect.analysis.trial_records import SuggestionNote
 from recollect.report.table import Table
 from recollect.runs.run import Direction, Trial
 from recollect.space.space import Space, compile_space
@@ -34,7 +34,7 @@ SETTINGS = {"method": "rgpe-taf", "trials": 20, "seed": 7, "versions": {"recolle
 PLAIN = compile_space({"x": (0.0, 1.0), "y": (0.0, 1.0)})
 
 
-MOST_BYTES = 6_000_000
+MOST_BYTES = 6_500_000
 
 
 def learner() -> Space:

@@ -18,7 +18,7 @@ from datetime import datetime
 
 import numpy as np
 
-from recollect.analysis.run_data import SuggestionNote, read_note
+from recollect.analysis.trial_records import SuggestionNote, read_note
 from recollect.numerics.arrays import BoolArray, FloatArray, IntArray, rank_correlations, unique_rows
 from recollect.optimizer.catalog import method
 from recollect.optimizer.design import learned_design, predicted_costs

@@ -11,12 +11,19 @@ trial of this run started.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from recollect.analysis.trial_records import (
+    RecordState,
+    SuggestionNote,
+    TrialRecord,
+    read_note,
+    run_records,
+    stored_records,
+)
 from recollect.errors import InputError
 from recollect.optimizer.catalog import method as method_named
 from recollect.optimizer.method import Method
@@ -24,8 +31,8 @@ from recollect.runs.run import MIN_TRIALS, Run, why_unusable
 from recollect.space.inference import infer_space
 from recollect.space.space import Space
 from recollect.storage.open import Store, storage_errors
-from recollect.storage.run_reading import valid_trials
-from recollect.storage.sql_read import StoredTrial, read_finished
+from recollect.storage.run_reading import counted_trials, valid_trials
+from recollect.storage.sql_read import FINISHED_STATES, StoredTrial, read_after, read_finished
 from recollect.storage.studies import (
     INFLUENCE_KEY,
     NOTES_KEY,
@@ -41,21 +48,6 @@ if TYPE_CHECKING:
     from recollect.tuning.result import Result
 
 Origin: TypeAlias = Literal["without transfer", "with transfer", "unknown"]  # how a run was tuned
-
-
-@dataclass(frozen=True, slots=True)
-class SuggestionNote:
-    """Why a trial was suggested: a few words, and the weights of this task's own model and of past runs, by task."""
-
-    reason: str
-    target_weight: float | None = None  # None: no weights were used
-    source_weights: Mapping[str, float] = field(default_factory=dict)  # without those below half a percent
-    dropped: frozenset[str] = frozenset()
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """All past runs that it names."""
-        return (*self.source_weights, *sorted(self.dropped))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +73,30 @@ class RunData:
     paired: PairedRun | None = None
     times: tuple[datetime, datetime] | None = None  # when it started and when its last trial ended
     storage: str = ""  # where it was read
+    stored: tuple[TrialRecord, ...] = ()  # all trials, also pruned and running ones; empty without a memory
+    stored_numbers: tuple[int, ...] = ()  # of the run's trials; empty: they are counted from 0
+
+    @property
+    def records(self) -> tuple[TrialRecord, ...]:
+        """All trials, in order of their numbers."""
+        return self.stored or run_records(self.run, self.notes, self.stored_numbers)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of the run's trials."""
+        return self.stored_numbers or tuple(range(len(self.run)))
+
+    @property
+    def states(self) -> tuple[RecordState, ...]:
+        """The states of the run's trials."""
+        by_number = {record.number: record.state for record in self.records}
+        return tuple(by_number[number] for number in self.numbers)
+
+    @property
+    def source_names(self) -> tuple[str, ...]:
+        """All past runs: those that it could learn from, and those that its notes name."""
+        noted = (task for note in self.notes if note is not None for task in note.sources)
+        return tuple(dict.fromkeys((*(run.task for run in self.past), *noted)))
 
     @property
     def method(self) -> Method | None:
@@ -134,20 +150,26 @@ def read_run_data(memory: Memory, problem: str | None, task: str) -> RunData:
     with storage_errors(store.name):
         entries = [entry for entry in task_studies(store) if entry.direction is not None]
         entry = choose_study(entries, task, problem, where=store.name)
-        (study,) = _read(store, [entry], keys=(NOTES_KEY, VOID_KEY, INFLUENCE_KEY))
+        everything = read_after(store, entry.id, -1)
         kind = (entry.problem, entry.direction)  # studies of other programs have no problem
         same = [other for other in entries if entry.problem and (other.problem, other.direction) == kind]
         others = _read(store, [other for other in same if other != entry], keys=(NOTES_KEY, VOID_KEY))
         paired = _paired_run(store, entry, entries)
+        counting = [record for record in everything if VOID_KEY not in record.user_attrs]
+        study = _StudyHistory(entry, [record for record in counting if record.state in FINISHED_STATES])
         space = read_study_spaces(store, [entry], {entry.id: study.records}).get(entry.id)
-    run = study.run_until(None)
-    notes = tuple(read_note(record.user_attrs.get(INFLUENCE_KEY)) for record in study.records)
+    assert entry.direction is not None
+    pairs = counted_trials(study.records, entry.direction)
+    run = Run(entry.task, trials=[trial for _, trial in pairs], direction=entry.direction)
+    stored = stored_records(counting, {record.number: trial for record, trial in pairs})
+    notes = tuple(read_note(record.user_attrs.get(INFLUENCE_KEY)) for record, _ in pairs)
     space = space_of(run) if space is None else space
     ends = [record.datetime_complete for record in study.records if record.datetime_complete]
     return RunData(
         run, entry.problem, space, _past_runs(study, others, notes, space), notes, entry.settings,
         origins=_origins([study, *others]), paired=paired,
         times=(study.started, max(ends)) if study.started and ends else None, storage=store.name,
+        stored=stored, stored_numbers=tuple(record.number for record, _ in pairs),
     )  # fmt: skip
 
 
@@ -164,18 +186,6 @@ def space_of(run: Run) -> Space | None:
     return infer_space(run.configs, log_scales=False, list_tiny_ranges=True)
 
 
-def read_note(stored: object) -> SuggestionNote | None:
-    """Read what is stored with a trial about its suggestion; None for anything else."""
-    if not isinstance(stored, Mapping):
-        return None
-    reason, weights, dropped = str(stored.get("reason", "")), stored.get("past"), stored.get("dropped")
-    target = _weight(stored.get("target"))
-    if target is None or not isinstance(weights, Mapping):
-        return SuggestionNote(reason)
-    valid = {str(task): weight for task, value in weights.items() if (weight := _weight(value)) is not None}
-    return SuggestionNote(reason, target, valid, frozenset(map(str, dropped if isinstance(dropped, list) else ())))
-
-
 def method_of(settings: Mapping[str, Any]) -> Method | None:
     """Return the method of these settings, None if unknown."""
     name = settings.get("method")
@@ -183,11 +193,6 @@ def method_of(settings: Mapping[str, Any]) -> Method | None:
         return method_named(name) if isinstance(name, str) else None
     except InputError:  # of another version, or written by hand
         return None
-
-
-def _weight(value: object) -> float | None:
-    valid = isinstance(value, int | float) and math.isfinite(value)
-    return min(max(float(value), 0.0), 1.0) if valid else None  # type: ignore[arg-type]
 
 
 def _read(store: Store, entries: Sequence[TaskStudy], *, keys: Sequence[str]) -> list[_StudyHistory]:

@@ -14,7 +14,7 @@ predicts its value, and its rank is that among the model's predictions for the t
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,7 +41,7 @@ MAX_TRIALS_COMPARED = 2000  # the pairs of more do not fit into memory, and add 
 class WeightHistory:
     """Weights of m suggestions and of k past runs, largest mean weight first."""
 
-    trials: IntArray  # (m,): trial numbers from 1
+    trials: IntArray  # (m,): trial numbers
     target: FloatArray  # (m,): weights of this task's own model
     sources: tuple[str, ...]
     source_weights: FloatArray  # (m, k)
@@ -68,7 +68,7 @@ class WeightHistory:
 
 def weight_history(data: RunData) -> WeightHistory | None:
     """Return the weights of a run, None if none were recorded."""
-    numbered = enumerate(data.notes, start=1)
+    numbered = zip(data.numbers, data.notes, strict=True)
     weighed = [(trial, note) for trial, note in numbered if note is not None and note.target_weight is not None]
     if not weighed:
         return None
@@ -208,6 +208,38 @@ def _rank_agreements(data: RunData, method: Method, past: tuple[PastRun, ...]) -
     for number, share in zip(used, (1.0 - wrong / pairs).tolist(), strict=True):
         agreements[number] = float(np.clip(share, 0.0, 1.0))
     return agreements
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SourcePredictions:
+    """How the models of past runs rank the trials of a run: ranks (k, n), 1 is best, by past run and trial number."""
+
+    ranks: IntArray
+    rows: Mapping[str, int]
+    columns: Mapping[int, int]
+
+    def rank(self, task: str, number: int) -> int | None:
+        """Return the rank that a past run predicts for a trial; None if it has no model or the trial no place."""
+        row, column = self.rows.get(task), self.columns.get(number)
+        return None if row is None or column is None else int(self.ranks[row, column])
+
+
+def source_predictions(data: RunData, method: Method) -> SourcePredictions | None:
+    """Return how past runs rank the trials that succeeded; None if there are no models of past runs."""
+    if data.space is None or not method.transfers or not data.past:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RecollectWarning)
+        past = align_past_runs(data.past, data.space, data.run.direction, method)
+    ok = [number for number, trial in zip(data.numbers, data.run.trials, strict=True) if trial.ok]
+    aligned = align(data.space, [trial.config for trial in data.run.succeeded])
+    sources = fit_past_runs(past, data.space, method) if len(aligned.X) else None
+    if sources is None:
+        return None
+    ranks = 1 + np.argsort(np.argsort(sources.means(aligned.X), axis=1, kind="stable"), axis=1)
+    rows = {task: row for row, task in enumerate(entry.task for entry in past if entry.used)}
+    columns = {ok[place]: column for column, place in enumerate(aligned.kept.tolist())}
+    return SourcePredictions(ranks, rows, columns)
 
 
 def _best_ranks(data: RunData, past: tuple[PastRun, ...]) -> list[BestConfigRank | None]:

@@ -69,6 +69,15 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.0f} %"
 
 
+def duration_text(seconds: float) -> str:
+    """Return a duration in the units that suit it."""
+    if seconds < 60:
+        return f"{seconds:.3g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min {rest} s" if hours else f"{minutes} min {rest} s"
+
+
 def param_text(value: Any) -> str:
     """Return the value of a hyperparameter as text."""
     return f"{value:.4g}" if isinstance(value, float) else printable(str(value), IN_HOVER)

@@ -34,6 +34,7 @@ PLOTLY_STYLE = re.compile(r'getElementById\("([0-9a-f]{64})"\)')  # a style shee
 WRAPPER, WRAPPER_END = "this, () => {", "}));"  # how plotly.js begins and ends
 MAX_PREAMBLE = 1000  # characters before the wrapper
 GENERATOR = "recollect report"
+FEW_COLUMNS = 4  # of a table that needs half the width
 NO_SCRIPT = "The figures need JavaScript; their numbers are in the tables below them."
 
 Part: TypeAlias = Html | Figure | Table
@@ -49,12 +50,18 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page. lead: what it is about, in a sentence or two; source: what it was created from."""
+    """A page. lead: what it is about, in a sentence or two; source: what it was created from; kicker: its kind."""
 
     title: str
     lead: str
     sections: tuple[Section, ...]
     source: str = ""
+    kicker: str = ""
+
+    @property
+    def full_title(self) -> str:
+        """The title with the kind of page."""
+        return f"{self.kicker}: {self.title}" if self.kicker else self.title
 
 
 def render(page: Page) -> str:
@@ -78,7 +85,7 @@ def document(
         tag("meta", {"name": "generator", "content": GENERATOR}),
         tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
         tag("meta", {"name": "color-scheme", "content": "light dark"}),
-        tag("title", {}, page.title),
+        tag("title", {}, page.full_title),
         *(verbatim("style", style) for style in styles),
         *(tag("meta", {"id": name, "name": "unused"}) for name in _plotly_styles()),
     )
@@ -122,8 +129,8 @@ def asset(name: str) -> str:
 
 
 def page_scripts() -> list[str]:
-    """Return the scripts that sort tables and draw figures."""
-    return [asset("tables.js"), asset("figures.js")]
+    """Return the scripts of tables, trials and figures, in the order in which they run."""
+    return [asset("tables.js"), asset("trials.js"), asset("figures.js")]
 
 
 def plotly_script() -> str:
@@ -164,8 +171,9 @@ def _body(page: Page) -> list[Html]:
         links.append(tag("li", {}, tag("a", {"href": f"#{identity}"}, section.title)))
         title = tag("h2", {"id": identity, "tabindex": -1}, section.title)
         sections.append(tag("section", {"aria-labelledby": identity}, title, *_grouped(section.parts, identity)))
+    kicker = tag("p", {"class": "kicker"}, page.kicker) if page.kicker else Html("")
     return [
-        tag("header", {}, tag("h1", {}, page.title), tag("p", {}, page.lead)),
+        tag("header", {}, kicker, tag("h1", {}, page.title), tag("p", {}, page.lead)),
         tag("nav", {"aria-label": "Sections"}, tag("ul", {}, *links)) if len(links) > 1 else Html(""),
         tag("main", {"id": "main", "tabindex": -1}, tag("noscript", {}, tag("p", {}, NO_SCRIPT)), *sections),
         tag("footer", {}, tag("p", {}, f"Created by recollect {__version__}{page.source and f' from {page.source}'}.")),
@@ -182,8 +190,11 @@ def _grouped(parts: Sequence[Part], identity: str) -> list[Html]:
 
     groups: list[Html] = []
     for kind, group in groupby(enumerate(parts, start=1), key=lambda pair: type(pair[1])):
-        elements = [element(part, f"{identity}-{place}") for place, part in group]
-        groups += elements if kind is Html else [tag("div", {"class": f"{kind.__name__.lower()}s"}, *elements)]
+        members = list(group)
+        elements = [element(part, f"{identity}-{place}") for place, part in members]
+        small = all(isinstance(part, Table) and len(part.columns) <= FEW_COLUMNS for _, part in members)
+        names = f"{kind.__name__.lower()}s{' small' if small else ''}"
+        groups += elements if kind is Html else [tag("div", {"class": names}, *elements)]
     return groups
 
 

@@ -62,6 +62,11 @@ def text_cell(text: str) -> Cell:
     return Cell(text, text)
 
 
+def link_cell(name: str, url: str | None) -> Cell:
+    """Return a cell with a name, and a link if there is a page."""
+    return Cell(printable(name) if url is None else tag("a", {"href": url}, printable(name)), name)
+
+
 def number_cell(value: float | None, form: str = ".2f") -> Cell:
     """Return a cell with a formatted number; an empty one for None and nan."""
     if value is None or math.isnan(value):

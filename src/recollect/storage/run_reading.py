@@ -33,12 +33,17 @@ class StoredRun:
 
 def valid_trials(records: Sequence[StoredTrial], direction: Direction) -> list[Trial]:
     """Return the trials of a study that count, given those that have finished."""
+    return [trial for _, trial in counted_trials(records, direction)]
+
+
+def counted_trials(records: Sequence[StoredTrial], direction: Direction) -> list[tuple[StoredTrial, Trial]]:
+    """Return the trials of a study that count, each as it is stored and as part of a run."""
     valid = [record for record in records if VOID_KEY not in record.user_attrs]
     trials = [record.as_trial() for record in valid]
     pairs: Iterable[tuple[Any, Any]] = zip(valid, trials, strict=True)
     if None in trials:  # pruned, or without a finite value
         pairs = finished_trials([record.with_optuna_state() for record in valid], direction)
-    return [with_notes(trial, record) for record, trial in pairs]
+    return [(record, with_notes(trial, record)) for record, trial in pairs]
 
 
 def read_task_runs(store: Store, studies: Sequence[TaskStudy], *, spaces: bool = True) -> list[Run]:

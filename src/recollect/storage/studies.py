@@ -15,7 +15,8 @@ A study that recollect created has these user attributes; a study without them b
 A trial may have
 
     recollect:notes        a list of sentences: why it failed, what was remarkable
-    recollect:influence    why it was suggested: "reason"; weights used: "target", "past" by task; "dropped" tasks
+    recollect:influence    why it was suggested: "reason"; predicted "mean" and "std"; weights used: "target", "past" by
+                           task; "dropped" tasks; "shares" of past runs in the acquisition value
     recollect:seconds      how long it took
     recollect:estimate     of a pruned trial that was imported: the value that it would probably have reached
     recollect:void         why it does not count: it was interrupted, or started twice

@@ -200,8 +200,10 @@ def _caller_level() -> int:
 
 
 def influence_note(explanation: Explanation) -> dict[str, Any]:
-    """Return what is noted on a trial about why it was suggested: a few words, and the weights that were used."""
+    """Return what is noted on a trial about why it was suggested: a few words, the prediction, weights and shares."""
     note: dict[str, Any] = {"reason": explanation.reason}
+    if explanation.predicted_mean is not None and explanation.predicted_std is not None:
+        note |= {"mean": float(f"{explanation.predicted_mean:.6g}"), "std": float(f"{explanation.predicted_std:.3g}")}
     if explanation.target.weight is not None and any(entry.weight is not None for entry in explanation.past):
         note["target"] = round(explanation.target.weight, 4)
         note["past"] = {
@@ -210,4 +212,6 @@ def influence_note(explanation: Explanation) -> dict[str, Any]:
             if entry.weight is not None and entry.weight >= MIN_NOTED_WEIGHT
         }
         note["dropped"] = [entry.task for entry in explanation.past if entry.dropped]
+        shares = {entry.task: round(entry.share, 4) for entry in explanation.past if entry.share is not None}
+        note["shares"] = {task: share for task, share in shares.items() if share >= MIN_NOTED_WEIGHT}
     return note

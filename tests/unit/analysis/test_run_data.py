@@ -12,13 +12,12 @@ from tests.helpers.stored_runs import put, store_example, tuned
 
 from recollect import FAILED, InputError, Memory, Run
 from recollect.analysis.run_data import (
-    SuggestionNote,
-    read_note,
     read_run_data,
     run_data_of,
     space_of,
 )
 from recollect.analysis.source_usefulness import source_usefulness, weight_history
+from recollect.analysis.trial_records import SuggestionNote, read_note
 from recollect.report.page import render
 from recollect.report.run.run_page import page_of_run, run_page
 from recollect.storage.open import quiet_optuna

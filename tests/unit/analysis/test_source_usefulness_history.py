@@ -7,10 +7,8 @@ from tests.helpers.example_runs import (
     values_only,
 )
 
-from recollect.analysis.run_data import (
-    SuggestionNote,
-)
 from recollect.analysis.source_usefulness import weight_history
+from recollect.analysis.trial_records import SuggestionNote
 
 
 def test_how_often_a_past_run_was_dropped_is_counted_from_its_first_mention() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 from tests.helpers.example_memory import example_run
 
 from recollect.analysis.memory_tasks import StoredTask
-from recollect.analysis.run_data import SuggestionNote
 from recollect.analysis.source_usefulness import transfer_matrix
+from recollect.analysis.trial_records import SuggestionNote
 from recollect.report.memory.task_figures import source_influence_table, transfer_figure
 
 

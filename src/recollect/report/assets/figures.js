@@ -43,22 +43,177 @@
     };
   }
 
-  const figures = [...document.querySelectorAll("figure")].map((element) => ({
-    plot: element.querySelector(".plot"),
-    keys: [...element.querySelectorAll(".keys button")],
-    spec: JSON.parse(element.querySelector(".spec").textContent),
-    drawn: false,
-  }));
-  for (const { plot, spec } of figures) plot.style.height = `${spec.height}px`;
+  // A matrix of a heat map comes as bytes: each is a hundredth, -128 is no number.
+  function unpacked(trace) {
+    if (typeof trace.z !== "string") return trace;
+    const bytes = Int8Array.from(atob(trace.z), (sign) => sign.charCodeAt(0)), size = trace.x.length;
+    const row = (place) => Array.from(bytes.subarray(place * size, (place + 1) * size), (byte) => (byte === -128 ? null : byte / 100));
+    return { ...trace, z: trace.y.map((_, place) => row(place)) };
+  }
+
+  const figures = [...document.querySelectorAll("figure")].map((element) => {
+    const spec = JSON.parse(element.querySelector(".spec").textContent);
+    spec.traces = spec.traces.map(unpacked);
+    return {
+      element, spec, plot: element.querySelector(".plot"), keys: [...element.querySelectorAll(".keys button")], drawn: false, log: null,
+    };
+  });
+
+  const heightOf = ({ plot, spec }) => (spec.square ? plot.clientWidth : spec.height);
+
+  // An axis that the reader has switched between a linear and a logarithmic scale chooses its own range and ticks.
+  function scaled({ spec, log }) {
+    if (log === null) return spec.layout;
+    const layout = { ...spec.layout };
+    for (const name of Object.keys(layout).filter((key) => key.startsWith(spec.log))) {
+      const { range, dtick, tickvals, ticktext, ...axis } = layout[name];
+      layout[name] = { ...axis, type: log ? "log" : "linear", autorange: true };
+    }
+    return layout;
+  }
 
   function draw(figure) {
     const { plot, spec } = figure;
-    const layout = { ...spec.layout, template: template(), height: spec.height, autosize: true };
+    const layout = { ...scaled(figure), template: template(), height: heightOf(figure), autosize: true };
     const config = { displayModeBar: false, showTips: false, doubleClick: "reset" };
-    figure.drawn = true;
+    plot.querySelector(".hold")?.remove();
+    plot.style.height = `${heightOf(figure)}px`;
     figure.width = plot.clientWidth;
+    const first = !figure.drawn;
+    figure.drawn = true;
     return Plotly.react(plot, coloured(spec.traces), coloured(layout), config).then(() => {
       plot.dataset.drawn = dark.matches ? "dark" : "light";
+      if (first) listen(figure);
+    });
+  }
+
+  const explorer = () => document.querySelectorAll(".explorer")[0];
+
+  function listen({ plot, spec }) {
+    if (!spec.trials || !explorer()) return;
+    plot.on("plotly_click", ({ points }) => {
+      const data = points[0].customdata, number = Array.isArray(data) ? data[0] : undefined;
+      if (typeof number === "number") explorer().dispatchEvent(new CustomEvent("trial-opened", { detail: number }));
+    });
+  }
+
+  // PNG is made from SVG by a canvas: plotly's own way would need a more permissive policy.
+  async function image({ plot, element }, format) {
+    const { width, height } = plot.getBoundingClientRect(), name = element.querySelector("h3").textContent.replace(/[^\w -]/g, "");
+    const card = getComputedStyle(document.documentElement).getPropertyValue("--card").trim();
+    const url = await Plotly.toImage(plot, { format: "svg", width, height, setBackground: card });
+    const drawing = decodeURIComponent(url.slice(url.indexOf(",") + 1));
+    if (format === "svg") return window.recollect.download(`${name}.svg`, "image/svg+xml", [drawing]);
+    const picture = new Image(), canvas = document.createElement("canvas");
+    picture.src = `data:image/svg+xml;base64,${btoa(Array.from(new TextEncoder().encode(drawing), (byte) => String.fromCharCode(byte)).join(""))}`;
+    await picture.decode();
+    [canvas.width, canvas.height] = [2 * width, 2 * height];
+    const context = canvas.getContext("2d");
+    context.fillStyle = card;
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(picture, 0, 0, canvas.width, canvas.height);
+    return canvas.toBlob((blob) => window.recollect.download(`${name}.png`, "image/png", [blob]));
+  }
+
+  for (const figure of figures) {
+    const { element, spec, plot } = figure;
+    for (const button of element.querySelectorAll("[data-image]")) {
+      button.addEventListener("click", async () => {
+        if (!figure.drawn) await draw(figure);
+        await image(figure, button.dataset.image);
+      });
+    }
+    element.querySelector("[data-log]")?.addEventListener("click", ({ currentTarget }) => {
+      figure.log = currentTarget.getAttribute("aria-pressed") !== "true";
+      currentTarget.setAttribute("aria-pressed", String(figure.log));
+      draw(figure);
+    });
+    element.querySelector("select")?.addEventListener("change", ({ currentTarget }) => {
+      Object.assign(spec, spec.views[currentTarget.value]);
+      if (figure.drawn) draw(figure);
+    });
+    if (spec.brush) brushing(figure);
+  }
+
+  // Parallel coordinates: dragging along a row, or its two sliders, selects the trials in that range; the rest is pale.
+  function brushing(figure) {
+    const { plot, spec, element } = figure, { numbers, positions, lines, names, texts, limits } = spec.brush;
+    const place = new Map(numbers.map((number, at) => [number, at])), hover = new Map(), ranges = new Map();
+    spec.traces.forEach(({ customdata }) => customdata.forEach(([number], at) => {
+      if (!hover.has(number)) hover.set(number, customdata.slice(at, at + names.length + 1));
+    }));
+    const inside = (at) => [...ranges].every(([axis, [low, high]]) => {
+      const own = positions[axis][at];
+      return own !== null && own >= low && own <= high;
+    });
+    const label = (axis, at) => texts[axis][Math.round(Math.min(Math.max(at, 0), 1) * (texts[axis].length - 1))];
+
+    function trace(own) {
+      const x = [], y = [], customdata = [];
+      for (const number of own) {
+        names.forEach((_, axis) => { x.push(positions[axis][place.get(number)] ?? limits[0]); y.push(axis); });
+        x.push(null);
+        y.push(null);
+        customdata.push(...hover.get(number));
+      }
+      return { x, y, customdata };
+    }
+
+    function update() {
+      const selected = ranges.size ? new Set(numbers.filter((_, at) => inside(at))) : null;
+      const kept = lines.map((own) => own.filter((number) => !selected || selected.has(number)));
+      const pale = selected ? lines.flat().filter((number) => !selected.has(number)) : [];
+      [pale, ...kept].forEach((own, at) => Object.assign(spec.traces[at], trace(own)));
+      spec.layout.shapes = [...ranges].map(([axis, [low, high]]) => ({
+        type: "rect", x0: low, x1: high, y0: axis - 0.16, y1: axis + 0.16, line: { color: "@blue", width: 1.5 }, fillcolor: "@blue:0.2",
+      }));
+      if (figure.drawn) draw(figure);
+      explorer()?.dispatchEvent(new CustomEvent("trials-selected", { detail: selected }));
+      output.textContent = selected ? `${selected.size} of ${numbers.length} trials selected` : "";
+      rows.forEach(({ inputs, said }, axis) => {
+        const range = ranges.get(axis) ?? [0, 1];
+        inputs.forEach((input, end) => { input.value = String(range[end]); });
+        said.textContent = ranges.has(axis) ? `${label(axis, range[0])} to ${label(axis, range[1])}` : "all";
+      });
+    }
+
+    const { element: make } = window.recollect, output = element.querySelector(".brush-state");
+    const rows = names.map((name, axis) => {
+      const inputs = ["lowest", "highest"].map((end, at) => make("input", {
+        type: "range", min: 0, max: 1, step: 0.05, value: at, "aria-label": `${name}: ${end}`,
+        onchange: () => {
+          const ends = rows[axis].inputs.map((input) => Number(input.value)).sort((one, other) => one - other);
+          if (ends[0] <= 0 && ends[1] >= 1) ranges.delete(axis);
+          else ranges.set(axis, ends);
+          update();
+        },
+      }));
+      return { name, inputs, said: make("output", {}, "all") };
+    });
+    element.querySelector(".brushes").append(...rows.flatMap(({ name, inputs, said }) => [make("label", {}, name), ...inputs, said]));
+    element.querySelector("[data-clear]").addEventListener("click", () => { ranges.clear(); update(); });
+    explorer()?.addEventListener("trials-cleared", () => { ranges.clear(); update(); });
+
+    let from = null;
+    const at = ({ clientX, clientY }) => {
+      const { xaxis, yaxis } = plot._fullLayout, frame = plot.getBoundingClientRect();
+      return [xaxis.p2c(clientX - frame.left - xaxis._offset), yaxis.p2c(clientY - frame.top - yaxis._offset)];
+    };
+    plot.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "touch" || event.button !== 0 || !figure.drawn) return;
+      const [x, y] = at(event), axis = Math.round(y);
+      if (axis >= 0 && axis < names.length && Math.abs(y - axis) < 0.3) from = { axis, x, left: event.clientX };
+    }, { capture: true });
+    addEventListener("pointerup", (event) => {
+      if (!from) return;
+      const { axis, x, left } = from, [end] = at(event);
+      from = null;
+      if (Math.abs(event.clientX - left) < 4) {
+        if (ranges.delete(axis)) update();
+        return;
+      }
+      ranges.set(axis, [Math.min(x, end), Math.max(x, end)]);
+      update();
     });
   }
 
@@ -74,7 +229,7 @@
   // A key switches its lines on and off; pointing at it fades all other lines.
   for (const figure of figures) {
     const { plot, keys, spec } = figure;
-    show(figure);
+    if (keys.length) show(figure);
     const fade = (button) => {
       if (!figure.drawn) return;
       const own = new Set(button ? tracesOf(button) : []);

@@ -19,7 +19,7 @@ from recollect.report.formatting import IN_TEXT, join_names, printable
 from recollect.report.html import Html, tag
 from recollect.report.memory.task_figures import similarity_figure, source_influence_table, transfer_figure
 from recollect.report.page import Page, Part, Section
-from recollect.report.table import MINUTE, Cell, Table, Values, date_cell, param_cell, param_column, simple_table
+from recollect.report.table import MINUTE, Table, Values, date_cell, link_cell, param_cell, param_column, simple_table
 from recollect.runs.run import Config
 from recollect.storage.memory import Memory
 
@@ -199,7 +199,7 @@ def problem_table(contents: MemoryContents, link: Callable[[str], str | None]) -
     for name in contents.problems:
         tasks = contents.tasks_of(name)
         counts = (len(tasks), sum(len(task.run) for task in tasks), sum(task.failed for task in tasks))
-        rows.append((_link_cell(name, link(name)), *counts, date_cell(started(tasks)), date_cell(ended(tasks))))
+        rows.append((link_cell(name, link(name)), *counts, date_cell(started(tasks)), date_cell(ended(tasks))))
     columns = (("problem", ""), ("tasks", "d"), ("trials", "d"), ("failed", "d"), *DATE_COLUMNS)
     return simple_table("Problems in this memory", columns, rows)
 
@@ -209,14 +209,14 @@ def latest_table(contents: MemoryContents, link: TaskLink) -> Table:
     tasks = [task for task in contents.tasks if task.problem is not None]
     tasks.sort(key=lambda task: task.ended or datetime.min, reverse=True)
     shown = tasks[:MAX_ROWS]
-    rows = [(_link_cell(task.name, link(task)), printable(task.problem or ""), *_facts(task)) for task in shown]
+    rows = [(link_cell(task.name, link(task)), printable(task.problem or ""), *_facts(task)) for task in shown]
     note = f"The latest {MAX_ROWS} of {len(tasks)} tasks." if len(tasks) > MAX_ROWS else ""
     return simple_table("Tasks, the latest first", (("task", ""), ("problem", ""), *TASK_COLUMNS), rows, note)
 
 
 def other_studies_table(studies: Sequence[StoredTask], link: TaskLink) -> Table:
     """Return studies of other programs."""
-    rows = [(_link_cell(study.name, link(study)), *_facts(study)) for study in studies[:MAX_ROWS]]
+    rows = [(link_cell(study.name, link(study)), *_facts(study)) for study in studies[:MAX_ROWS]]
     note = f"The first {MAX_ROWS} of {len(studies)}." if len(studies) > MAX_ROWS else ""
     return simple_table("Studies of other programs", (("study", ""), *TASK_COLUMNS), rows, note)
 
@@ -234,14 +234,9 @@ def best_config_table(tasks: Sequence[StoredTask], names: Sequence[str], link: T
     for task, config in zip(tasks, configs, strict=True):
         count, failures, best, way, *moments = _facts(task)
         cells = [param_cell(config.get(name)) for name in shown]
-        name = _link_cell(task.name, link(task))
+        name = link_cell(task.name, link(task))
         rows.append((name, best, *([way] if mixed else []), *cells, count, failures, *moments))
     return simple_table("Which configuration was best on each task?", columns, rows)
-
-
-def _link_cell(name: str, url: str | None) -> Cell:
-    """Return a name, with a link if there is a page."""
-    return Cell(printable(name) if url is None else tag("a", {"href": url}, printable(name)), name)
 
 
 def _facts(task: StoredTask) -> Values:

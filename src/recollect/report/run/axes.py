@@ -69,6 +69,7 @@ MAX_AXES = 12  # hyperparameters in a figure
 MAX_LABEL_CHARACTERS = 22  # of all labels of choices together: this many fit on a narrow screen
 MAX_LABELS, MIN_CHARACTERS = 5, 3  # labels that are shown side by side, and characters that are left of each
 INACTIVE_LABEL = "off"
+PRUNED_MARKER = {"color": "@orange", "size": 7, "symbol": "triangle-down"}
 FAILED_MARKER = {"color": "@vermillion", "size": 8, "symbol": "x-thin-open", "line": {"width": 2}}
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,19 @@ import numpy as np
 from recollect._text import plural
 from recollect.analysis.importance import Importance
 from recollect.analysis.run_data import RunData
-from recollect.analysis.run_progress import best_trials, trial_values, value_ranks
-from recollect.report.figure import Figure, LegendKey, Spec, name_axis, rounded, rows_height, trace
-from recollect.report.formatting import IN_HOVER, ON_AXIS, join_names, number_text, percent, printable, thinned
-from recollect.report.run.axes import FAILED_MARKER, INACTIVE_LABEL, HyperparameterAxis, ValueAxis, value_axis
+from recollect.analysis.run_progress import best_trials, trial_values
+from recollect.report.figure import Figure, LegendKey, Mark, Spec, name_axis, rounded, rows_height, trace
+from recollect.report.formatting import IN_HOVER, join_names, number_text, percent, printable, thinned
+from recollect.report.run.axes import (
+    FAILED_MARKER,
+    INACTIVE_LABEL,
+    PRUNED_MARKER,
+    HyperparameterAxis,
+    ValueAxis,
+    value_axis,
+)
 from recollect.report.table import Table, simple_table
-from recollect.runs.run import Config, Run, State, Trial
+from recollect.runs.run import FAILED, Run, Trial
 
 MAX_BARS = 30
 IMPORTANCE_HOVER = "<b>%{customdata}</b><br>importance %{x:.1f} %<extra></extra>"
@@ -40,6 +48,11 @@ HEIGHT, BETWEEN, MARGINS = 175, 58, 66  # pixels of a slice, between two of them
 GAP = 0.06  # share of the width between two slices
 INACTIVE_POSITION = -0.32
 MIN_CORRELATION, MIN_TRIALS = 0.3, 8  # from which on a rank correlation is worth mentioning
+BEST_MARKER = {"color": "@blue", "size": 9, "symbol": "diamond"}
+OTHER_MARKER = {"color": "@grey:0.6", "size": 6, "symbol": "circle"}
+MARKS: dict[str, Mark] = {
+    **{"diamond": "diamond", "circle": "point", "triangle-down": "triangle", "x-thin-open": "cross"}
+}
 SLICE_HOVER = "<b>trial %{customdata[0]}</b><br>%{meta[0]}: %{customdata[1]}<br>%{customdata[2]}<extra></extra>"
 
 
@@ -81,10 +94,10 @@ def slice_figures(data: RunData, axes: Sequence[HyperparameterAxis]) -> list[Fig
 def _slices(data: RunData, axes: Sequence[HyperparameterAxis], question: str, caption: str, table: Table) -> Figure:
     run = data.run
     scale = value_axis(run)
-    failed = [place for place, trial in enumerate(run.trials) if trial.state is State.FAILED]
+    failed = [place for place, trial in enumerate(run.trials) if trial.state is FAILED]
     keep = [*best_trials(run), *failed[:: max(1, len(failed) // MAX_FAILED)]]
     rows = thinned(len(run), MAX_TRIALS, keep=keep)
-    groups = _groups(run, rows)
+    groups = _groups(data, rows)
     traces: list[Spec] = []
     layout: dict[str, Any] = {}
     keys: dict[str, list[int]] = {label: [] for label, *_ in groups}
@@ -92,33 +105,36 @@ def _slices(data: RunData, axes: Sequence[HyperparameterAxis], question: str, ca
     for place, axis in enumerate(axes):
         for label, own, marker in reversed(groups):  # the best on top
             keys[label].append(len(traces))
-            traces.append(_dots(run, axis, own, scale=scale, marker=marker, place=place))
+            traces.append(_dots(data, axis, own, scale=scale, marker=marker, place=place))
         layout |= _slice_axes(axis, place, columns=min(len(axes), 2), height=height, scale=scale)
     legend = tuple(
-        LegendKey(label, tuple(keys[label]), str(marker["color"])[1:].split(":")[0]) for label, _, marker in groups
+        LegendKey(label, tuple(keys[label]), str(marker["color"])[1:].split(":")[0], mark=MARKS[str(marker["symbol"])])
+        for label, _, marker in groups
     )
-    more = _remarks(data, axes, hidden=len(run) - len(rows))
-    return Figure(question, caption, tuple(traces), layout, table, height=height + MARGINS, keys=legend, more=more)
+    more, high = _remarks(data, axes, hidden=len(run) - len(rows)), height + MARGINS
+    scaling: dict[str, Any] = {"log_axis": "yaxis" if scale.low > 0 else "", "log_on": scale.log}
+    figure = Figure(question, caption, tuple(traces), layout, table, height=high, keys=legend, more=more, trials=True)
+    return replace(figure, **scaling)
 
 
-def _groups(run: Run, rows: Sequence[int]) -> list[tuple[str, list[int], dict[str, Any]]]:
-    best = set(best_trials(run))
-    ok = {place for place, trial in enumerate(run.trials) if trial.ok}
-    diamond = {"color": "@blue", "size": 9, "symbol": "diamond"}
+def _groups(data: RunData, rows: Sequence[int]) -> list[tuple[str, list[int], dict[str, Any]]]:
+    best, states = set(best_trials(data.run)), data.states
     every = [
-        (f"the best {len(best)}", [row for row in rows if row in best], diamond),
-        ("other trials", [row for row in rows if row in ok - best], {"color": "@grey:0.6", "size": 6}),
-        ("failed", [row for row in rows if run.trials[row].state is State.FAILED], FAILED_MARKER),
+        (f"the best {len(best)}", [row for row in rows if row in best], BEST_MARKER),
+        ("other trials", [row for row in rows if states[row] == "finished" and row not in best], OTHER_MARKER),
+        ("pruned", [row for row in rows if states[row] == "pruned" and row not in best], PRUNED_MARKER),
+        ("failed", [row for row in rows if states[row] == "failed"], FAILED_MARKER),
     ]
     return [group for group in every if group[1]]
 
 
 def _dots(
-    run: Run, axis: HyperparameterAxis, rows: Sequence[int], *, scale: ValueAxis, marker: dict[str, Any], place: int
+    data: RunData, axis: HyperparameterAxis, rows: Sequence[int], *, scale: ValueAxis, marker: Spec, place: int
 ) -> Spec:
+    run = data.run
     values = np.nan_to_num(trial_values(run)[list(rows)], nan=scale.failed)
     suffix = str(place + 1) if place else ""
-    hover = [[row + 1, axis.text_in(run.trials[row].config), _outcome(run.trials[row])] for row in rows]
+    hover = [[data.numbers[row], axis.text_in(run.trials[row].config), _outcome(run.trials[row])] for row in rows]
     x = rounded(np.nan_to_num(axis.positions[list(rows)], nan=INACTIVE_POSITION))
     where = {"x": x, "y": rounded(values, 6), "xaxis": f"x{suffix}", "yaxis": f"y{suffix}"}
     text = {"meta": [printable(axis.name, IN_HOVER)], "customdata": hover}
@@ -126,7 +142,7 @@ def _dots(
 
 
 def _outcome(trial: Trial) -> str:
-    return "failed" if trial.value is None else f"value {number_text(trial.value)}"
+    return trial.state.value if trial.value is None else f"value {number_text(trial.value)}"
 
 
 def _slice_axes(axis: HyperparameterAxis, place: int, *, columns: int, height: int, scale: ValueAxis) -> dict[str, Any]:
@@ -208,133 +224,12 @@ def _choice_caption(medians: dict[str, dict[str, tuple[float, int]]]) -> str:
 
 def _remarks(data: RunData, axes: Sequence[HyperparameterAxis], *, hidden: int) -> str:
     remarks = []
-    if data.failed:
+    if data.failed or data.pruned:
         above = "above" if data.run.direction == "minimize" else "below"
-        remarks.append(f"Crosses {above} all values are failed trials.")
+        remarks.append(f"Crosses {above} all values are failed trials, triangles pruned ones.")
     if any(axis.sometimes_inactive for axis in axes):
         off = f"\N{LEFT DOUBLE QUOTATION MARK}{INACTIVE_LABEL}\N{RIGHT DOUBLE QUOTATION MARK}"
         remarks.append(f"Trials at {off} do not use the hyperparameter.")
     if hidden:
         remarks.append(f"{hidden:,} of {len(data.run):,} trials are not drawn.")
     return " ".join(remarks)
-
-
-COORDINATES_QUESTION = "What do the best trials have in common?"
-RANK_LABEL = "rank of the value"
-ROW_HEIGHT = 46  # pixels
-NAME_LENGTH = 18  # characters of a name on the left
-MAX_LINES, MAX_FAILED_LINES, MAX_TABLE_ROWS = 200, 50, 100  # lines of trials, of failed ones, rows of the table
-OFF_POSITION, FAILED_POSITION = -0.16, 1.16
-EDGE = 0.12  # share of an axis at both ends, in which labels stay inside
-NARROW, WIDE = 0.25, 0.5  # shares of an axis: the best trials agree where they span less and all trials span more
-COORDINATES_HOVER = "<b>trial %{customdata[0]}</b><br>%{customdata[1]}<extra></extra>"
-
-
-def parallel_coordinates_figure(data: RunData, axes: Sequence[HyperparameterAxis]) -> Figure | None:
-    """Return the trials as lines through their hyperparameters; None if nothing varies."""
-    run = data.run
-    if not axes or not run.trials:
-        return None
-    best = best_trials(run)
-    failed = [place for place, trial in enumerate(run.trials) if trial.state is State.FAILED]
-    others = sorted(set(range(len(run))) - {*best, *failed})
-    drawn_others = [others[place] for place in thinned(len(others), MAX_LINES)]
-    drawn_failed = [failed[place] for place in thinned(len(failed), MAX_FAILED_LINES)]
-    every: list[tuple[str, Sequence[int], dict[str, Any]]] = [
-        (f"the other {len(others)}", drawn_others, {"color": "@grey:0.4", "width": 1}),
-        (f"failed ({len(failed)})", drawn_failed, {"color": "@vermillion:0.6", "width": 1.2, "dash": "4px,3px"}),
-        (f"the best {len(best)}", best, {"color": "@blue", "width": 2.4}),
-    ]
-    groups = [group for group in every if group[1]]
-    names = [*(printable(axis.name, NAME_LENGTH) for axis in axes), RANK_LABEL]
-    hidden = len(others) + len(failed) - len(drawn_others) - len(drawn_failed)
-    low = OFF_POSITION - 0.08 if any(axis.sometimes_inactive for axis in axes) else -0.03
-    high = FAILED_POSITION + 0.08 if failed else 1.03
-    traces = tuple(_trial_lines(run, axes, rows, line) for _, rows, line in groups)
-    keys = []
-    for place, (label, _, line) in enumerate(groups):
-        colour, dash = str(line["color"]), str(line.get("dash", ""))
-        keys.append(LegendKey(label, (place,), colour[1:].split(":", maxsplit=1)[0], dash))
-    layout = {
-        "xaxis": {"visible": False, "range": [low, high], "fixedrange": True},
-        "yaxis": {**name_axis(names), "range": [len(names) - 0.4, -0.4], "showgrid": True},
-        "annotations": _coordinates_labels(run, axes),
-        "margin": {"b": 8},
-    }
-    caption, table = _coordinates_caption(run, axes, best, hidden), _trial_table(run, axes)
-    height, legend = 20 + ROW_HEIGHT * len(names), tuple(reversed(keys))
-    return Figure(COORDINATES_QUESTION, caption, traces, layout, table, height=height, keys=legend)
-
-
-def _trial_lines(run: Run, axes: Sequence[HyperparameterAxis], rows: Sequence[int], line: dict[str, Any]) -> Spec:
-    """Trials as one trace, with gaps between their lines."""
-    ranks = value_ranks(run)
-    ends = np.where(np.isnan(ranks), FAILED_POSITION, (ranks - 1) / max(len(run.succeeded) - 1, 1))
-    matrix = np.column_stack([np.nan_to_num(axis.positions, nan=OFF_POSITION) for axis in axes])
-    x, y, hover = list[Any](), list[Any](), list[Any]()
-    for row in rows:
-        trial = run.trials[row]
-        x += [*rounded(np.append(matrix[row], ends[row]), 3), None]
-        y += [*range(len(axes) + 1), None]
-        hover += [[row + 1, text] for text in (*(_setting(axis, trial.config) for axis in axes), _outcome(trial), "")]
-    return {"x": x, "y": y, "customdata": hover, "mode": "lines", "line": line, "hovertemplate": COORDINATES_HOVER}
-
-
-def _setting(axis: HyperparameterAxis, config: Config) -> str:
-    return f"{printable(axis.name, ON_AXIS)}: {printable(axis.text_in(config), ON_AXIS)}"
-
-
-def _coordinates_labels(run: Run, axes: Sequence[HyperparameterAxis]) -> list[Spec]:
-    """Values below the rows; those at the ends stay inside."""
-    count = len(run.succeeded)
-    off = [(OFF_POSITION, INACTIVE_LABEL)]
-    rows = [(*axis.ticks, *(off if axis.sometimes_inactive else [])) for axis in axes]
-    ranks = [(0.0, "1 (best)"), (1.0, str(count))] if count > 1 else [(0.0, "1")] if count else []
-    ranks += [(FAILED_POSITION, "failed")] if count < len(run) else []
-    style = {"showarrow": False, "yanchor": "top", "yshift": -3, "borderpad": 1, "bgcolor": "@page:0.8"}
-    font, labels = {"color": "@soft", "size": 11}, []
-    for row, ticks in enumerate([*rows, tuple(ranks)]):
-        for place, text in (tick for tick in ticks if tick[1]):
-            anchor = "left" if 0.0 <= place < EDGE else "right" if 1.0 - EDGE < place <= 1.0 else "center"
-            labels.append(trace(x=round(place, 4), y=row, text=text, xanchor=anchor, **style, font=font))
-    return labels
-
-
-def _coordinates_caption(run: Run, axes: Sequence[HyperparameterAxis], best: Sequence[int], hidden: int) -> str:
-    if not best:
-        caption = "No trial succeeded, so there is no best one."
-    elif len(best) == 1:
-        caption = f"The best trial has {join_names([_setting(axis, run.configs[best[0]]) for axis in axes])}."
-    else:
-        caption = f"The best {len(best)} of {plural(len(run.succeeded), 'trial')} {_similarities(axes, best)}."
-    if hidden:
-        caption += f" {plural(hidden, 'line')} of other trials {'is' if hidden == 1 else 'are'} not drawn."
-    return caption
-
-
-def _similarities(axes: Sequence[HyperparameterAxis], best: Sequence[int]) -> str:
-    """Say where the best trials lie closer together than all trials."""
-    close = []
-    for axis in axes:
-        own, every = (some[np.isfinite(some)] for some in (axis.positions[list(best)], axis.positions))
-        if len(own) < 2 or 2 * len(own) < len(best) or np.ptp(every) < WIDE:
-            continue
-        if (np.ptp(own) <= NARROW) if axis.ordered else len(np.unique(own)) == 1:
-            used = "" if len(own) == len(best) else ", where it is used"
-            close.append(f"{printable(axis.name)} ({axis.range_text(own)}{used})")
-    if not close:
-        return "do not lie close together in any single hyperparameter"
-    return f"lie close together in {join_names(close)}, where all trials lie far apart"
-
-
-def _trial_table(run: Run, axes: Sequence[HyperparameterAxis]) -> Table:
-    ranks = value_ranks(run)
-    order = np.argsort(np.where(np.isnan(ranks), np.inf, ranks), kind="stable")[:MAX_TABLE_ROWS]
-    columns = [("trial", ".0f"), ("value", ".4g"), *((printable(axis.name, 40), "") for axis in axes)]
-    rows = []
-    for row in order.tolist():
-        trial = run.trials[row]
-        settings = [axis.text_in(trial.config, INACTIVE_LABEL) for axis in axes]
-        rows.append((row + 1, "failed" if trial.value is None else trial.value, *settings))
-    some = f"the best {MAX_TABLE_ROWS} of {len(run)}" if len(run) > MAX_TABLE_ROWS else "best first"
-    return simple_table(f"Trials, {some}", columns, rows)

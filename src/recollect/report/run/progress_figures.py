@@ -4,28 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from recollect._text import plural
+from recollect.analysis.headline import median_trials
 from recollect.analysis.run_data import PairedRun, RunData
 from recollect.analysis.run_progress import CLOSE, Expectation, best_values, expectation, trial_values, trials_to_reach
 from recollect.analysis.source_usefulness import WeightHistory
+from recollect.analysis.trial_records import TrialRecord
 from recollect.numerics.arrays import FloatArray, IntArray
 from recollect.report.figure import COLOURS, Figure, LegendKey, Spec, rounded, trace
 from recollect.report.formatting import IN_HOVER, join_names, number_text, percent, printable, thinned
-from recollect.report.run.axes import FAILED_MARKER, ValueAxis, value_axis
+from recollect.report.run.axes import FAILED_MARKER, PRUNED_MARKER, ValueAxis, value_axis
 from recollect.report.table import Table, simple_table
-from recollect.runs.run import Run, State
+from recollect.runs.run import FAILED, Run
 
 QUESTION = "Did it find good values sooner than without transfer?"
 QUESTION_ALONE = "How soon were good values found?"
 MAX_ROWS, MAX_TRIALS, MAX_FAILED = 40, 300, 100  # rows of the table; trials that are drawn
-HOVER = "<b>trial %{x}</b><br>value %{customdata}<extra></extra>"
-BEST_HOVER = "<b>after %{x} trials</b><br>best value %{customdata}<extra></extra>"
-FAILED_HOVER = "<b>trial %{x}</b><br>failed<extra></extra>"
-BASELINE_HOVER = "<b>after %{x} trials</b><br>without transfer, as far as known: %{customdata}<extra></extra>"
+HOVER = "<b>trial %{customdata[0]}</b><br>value %{customdata[1]}<extra></extra>"
+BEST_HOVER = "<b>up to trial %{customdata[0]}</b><br>best value %{customdata[1]}<extra></extra>"
+FAILED_HOVER = "<b>trial %{customdata[0]}</b><br>failed<extra></extra>"
+PRUNED_HOVER = "<b>trial %{customdata[0]}</b><br>pruned; last reported value %{customdata[1]}<extra></extra>"
+BASELINE_HOVER = (
+    "<b>after %{customdata[0]} trials</b><br>without transfer, as far as known: %{customdata[1]}<extra></extra>"
+)
 DASH = "9px,3px"
 
 
@@ -36,61 +42,87 @@ def progress_figure(data: RunData) -> Figure | None:
         return None
     expected = None if paired is not None else expectation(data)
     beside = None if paired is None else best_values(paired.run)[: len(run)]
-    axis = value_axis(run, beside)
+    pruned = [record for record in data.records if record.state == "pruned" and record.value is not None]
+    others = np.array([record.value for record in pruned], dtype=np.float64)
+    axis = value_axis(run, others if beside is None else np.concatenate([beside, others]))
+    marks = [*_without_transfer(paired, expected, beside), *_own_marks(data, pruned, axis)]
     traces: list[Spec] = []
     keys: list[LegendKey] = []
-
-    def draw(label: str, *own: Spec, colour: str, dash: str = "") -> None:
-        keys.append(LegendKey(label, tuple(range(len(traces), len(traces) + len(own))), colour, dash))
+    for key, own in marks:
+        keys.append(replace(key, traces=tuple(range(len(traces), len(traces) + len(own)))))
         traces.extend(own)
-
-    if expected is not None:
-        how = " without transfer" if expected.without_transfer else ""
-        label = f"{plural(len(expected.origins), 'past run')}{how}, scaled to this task"
-        draw(label, _band(expected), _baseline(expected.median), colour="grey", dash=DASH)
-    if paired is not None and beside is not None:
-        which = f"{printable(paired.problem, 40)}, {printable(paired.method, 30)}"
-        draw(f"the same task without transfer ({which})", _baseline(beside), colour="grey", dash=DASH)
-    draw("single trials", _trials(run), colour="sky")
-    if data.failed:
-        draw("failed trials", _failed_trials(run, axis), colour="vermillion")
-    draw("best value so far", _best_line(run), colour="blue")
     caption, more = _caption(data, expected, beside)
     layout = {
-        "xaxis": {"title": {"text": "trials"}, "range": [0.5, len(run) + 0.5]},
+        "xaxis": {"title": {"text": "trial"}, "range": [-0.5, data.numbers[-1] + 0.5]},
         "yaxis": axis.layout(f"value ({'lower' if run.direction == 'minimize' else 'higher'} is better)"),
         "margin": {"r": 24},
     }
-    question = QUESTION_ALONE if expected is None and paired is None else QUESTION
-    table = _number_table(run, expected, beside)
-    return Figure(question, caption, tuple(traces), layout, table, keys=tuple(reversed(keys)), more=more)
+    return Figure(
+        QUESTION_ALONE if expected is None and paired is None else QUESTION, caption, tuple(traces), layout,
+        _number_table(run, expected, beside), keys=tuple(reversed(keys)), more=more, trials=True,
+        log_axis="yaxis" if axis.low > 0 else "", log_on=axis.log,
+    )  # fmt: skip
 
 
-def _best_line(run: Run) -> Spec:
+def _without_transfer(
+    paired: PairedRun | None, expected: Expectation | None, beside: FloatArray | None
+) -> list[tuple[LegendKey, list[Spec]]]:
+    """What the run is compared with, as a key and its traces."""
+    if expected is not None:
+        how = " without transfer" if expected.without_transfer else ""
+        label = f"{plural(len(expected.origins), 'past run')}{how}, scaled to this task"
+        return [(LegendKey(label, (), "grey", DASH), [_band(expected), _baseline(expected.median)])]
+    if paired is None or beside is None:
+        return []
+    which = f"{printable(paired.problem, 40)}, {printable(paired.method, 30)}"
+    return [(LegendKey(f"the same task without transfer ({which})", (), "grey", DASH), [_baseline(beside)])]
+
+
+def _own_marks(data: RunData, pruned: Sequence[TrialRecord], axis: ValueAxis) -> list[tuple[LegendKey, list[Spec]]]:
+    """The trials of the run as keys and their traces, the best value last."""
+    marks = [(LegendKey("single trials", (), "sky", mark="point"), [_trials(data)])]
+    if pruned:
+        marks.append((LegendKey("pruned trials", (), "orange", mark="triangle"), [_pruned_trials(pruned)]))
+    if data.failed:
+        marks.append((LegendKey("failed trials", (), "vermillion", mark="cross"), [_failed_trials(data, axis)]))
+    return [*marks, (LegendKey("best value so far", (), "blue"), [_best_line(data)])]
+
+
+def _best_line(data: RunData) -> Spec:
     """The best value so far, as steps: a point for each improvement, and the end."""
-    best = best_values(run)
+    best = best_values(data.run)
     changed = np.flatnonzero(np.isfinite(best) & (np.append(np.nan, best[:-1]) != best))
     rows = np.unique(np.append(changed, len(best) - 1))
     line, marker = {"color": "@blue", "width": 2.6, "shape": "hv"}, {"color": "@blue", "size": 5}
-    return _values(best, rows, mode="lines+markers", line=line, marker=marker, hovertemplate=BEST_HOVER)
+    numbers = np.array(data.numbers)
+    return _values(best, rows, numbers, mode="lines+markers", line=line, marker=marker, hovertemplate=BEST_HOVER)
 
 
-def _trials(run: Run) -> Spec:
-    values = trial_values(run)
-    ok = np.flatnonzero(np.isfinite(values))
-    ok = ok[thinned(len(ok), MAX_TRIALS)]
-    return _values(values, ok, mode="markers", marker={"color": "@sky:0.75", "size": 6}, hovertemplate=HOVER)
+def _trials(data: RunData) -> Spec:
+    values = trial_values(data.run)
+    ok = np.array([state == "finished" for state in data.states], dtype=np.bool_)
+    rows = np.flatnonzero(np.isfinite(values) & ok)
+    rows = rows[thinned(len(rows), MAX_TRIALS)]
+    marker = {"color": "@sky:0.75", "size": 6}
+    return _values(values, rows, np.array(data.numbers), mode="markers", marker=marker, hovertemplate=HOVER)
 
 
-def _failed_trials(run: Run, axis: ValueAxis) -> Spec:
-    every = [place + 1 for place, trial in enumerate(run.trials) if trial.state is State.FAILED]
+def _failed_trials(data: RunData, axis: ValueAxis) -> Spec:
+    every = [number for number, trial in zip(data.numbers, data.run.trials, strict=True) if trial.state is FAILED]
     failed = [every[place] for place in thinned(len(every), MAX_FAILED)]
-    y = [rounded(axis.failed, 6)] * len(failed)
-    return trace(x=failed, y=y, mode="markers", marker=FAILED_MARKER, hovertemplate=FAILED_HOVER)
+    hover = {"customdata": [[number] for number in failed], "hovertemplate": FAILED_HOVER}
+    return trace(x=failed, y=[rounded(axis.failed, 6)] * len(failed), mode="markers", marker=FAILED_MARKER, **hover)
+
+
+def _pruned_trials(pruned: Sequence[TrialRecord]) -> Spec:
+    shown = [pruned[place] for place in thinned(len(pruned), MAX_TRIALS)]
+    x, y = [record.number for record in shown], rounded([record.value or 0.0 for record in shown], 6)
+    hover = {"customdata": [[record.number, number_text(record.value)] for record in shown]}
+    return trace(x=x, y=y, mode="markers", marker=PRUNED_MARKER, hovertemplate=PRUNED_HOVER, **hover)
 
 
 def _band(expected: Expectation) -> Spec:
-    x = np.arange(1.0, len(expected.median) + 1.0)
+    x = np.arange(0.0, len(expected.median))
     outline = np.concatenate([expected.better, expected.worse[::-1]])
     style = {"mode": "lines", "line": {"width": 0}, "fill": "toself", "fillcolor": "@grey:0.15", "hoverinfo": "skip"}
     return trace(x=rounded(np.concatenate([x, x[::-1]]), 6), y=rounded(outline, 6), **style)
@@ -99,21 +131,24 @@ def _band(expected: Expectation) -> Spec:
 def _baseline(values: FloatArray) -> Spec:
     line = {"color": "@grey", "width": 2, "dash": DASH, "shape": "hv"}
     rows = np.flatnonzero(np.isfinite(values))
-    return _values(values, rows, mode="lines", line=line, hovertemplate=BASELINE_HOVER)
+    texts = [[int(row) + 1, number_text(value)] for row, value in zip(rows, values[rows].tolist(), strict=True)]
+    style = {"mode": "lines", "line": line, "hovertemplate": BASELINE_HOVER}
+    return trace(x=rows.tolist(), y=rounded(values[rows], 6), customdata=texts, **style)
 
 
-def _values(values: FloatArray, rows: IntArray, **style: Any) -> Spec:
+def _values(values: FloatArray, rows: IntArray, numbers: IntArray, **style: Any) -> Spec:
     """Return a trace of the values (n,) of some trials."""
-    texts = [number_text(value) for value in values[rows].tolist()]
-    return trace(x=(rows + 1).tolist(), y=rounded(values[rows], 6), customdata=texts, **style)
+    own = numbers[rows].tolist()
+    texts = [[number, number_text(value)] for number, value in zip(own, values[rows].tolist(), strict=True)]
+    return trace(x=own, y=rounded(values[rows], 6), customdata=texts, **style)
 
 
 def _caption(data: RunData, expected: Expectation | None, beside: FloatArray | None) -> tuple[str, str]:
     """Return what is seen, and how to read it."""
     run = data.run
     assert run.best is not None
-    when = run.trials.index(run.best) + 1
-    caption = f"The best value, {number_text(run.best.value)}, was found in trial {when} of {len(run)}."
+    when = data.numbers[run.trials.index(run.best)]
+    caption = f"The best value, {number_text(run.best.value)}, was found in trial {when}."
     hidden = max(len(run.succeeded) - MAX_TRIALS, 0) + max(data.failed - MAX_FAILED, 0)
     not_drawn = f" {hidden:,} single trials are not drawn." if hidden else ""
     if data.paired is not None and beside is not None:
@@ -122,10 +157,9 @@ def _caption(data: RunData, expected: Expectation | None, beside: FloatArray | N
         return f"{caption}{not_drawn}", ""
     first = f"Of its first {plural(expected.length, 'trial')}, it" if expected.length < len(run) else "It"
     that = "their best" if expected.length < len(run) else "that"
-    typical = int(np.ceil(np.median(expected.needed)))
     return (
         f"{caption} {first} needed {expected.own_needed} to come within {percent(CLOSE)} of {that}; half of "
-        f"{plural(len(expected.origins), 'past run')} needed {typical} or more for the same.",
+        f"{plural(len(expected.origins), 'past run')} needed {median_trials(expected.needed)} or more for the same.",
         "Distances are relative to each run's own range of values. Dashed line: median of these past runs. Band: their "
         "middle half. Both are scaled to the range of values of this run: they show how fast past runs improved, not "
         f"which values they would have found here. {_origin_text(expected)}{not_drawn}",
@@ -169,7 +203,6 @@ def _number_table(run: Run, expected: Expectation | None, beside: FloatArray | N
 WEIGHT_QUESTION = "Who decided what was tried?"
 TARGET_LABEL = "this task"
 MAX_STEPS = 120  # of more trials, several are averaged to one step
-OPACITIES = {"ink": 0.45, "grey": 0.15}  # 0.8 for other colours
 WEIGHT_HOVER = "<b>%{customdata[0]}</b><br>%{customdata[1]}: %{y:.1f} % of the weight<extra></extra>"
 
 
@@ -181,7 +214,7 @@ def weight_figure(history: WeightHistory) -> Figure:
     layers = np.column_stack([layers, np.clip(1.0 - layers.sum(axis=1), 0.0, None)])
     rest = len(history.sources) - len(shown)
     labels = [TARGET_LABEL, *(printable(task, IN_HOVER) for task in shown), f"the rest ({plural(rest, 'past run')})"]
-    colours = ["ink", *COLOURS[: len(shown)], "grey"]
+    colours = ["grey", *COLOURS[: len(shown)], "pale"]
     if rest == 0 or not layers[:, -1].any():
         labels, colours, layers = labels[:-1], colours[:-1], layers[:, :-1]
     x, steps, averages = _steps(history.trials, layers)
@@ -190,14 +223,14 @@ def weight_figure(history: WeightHistory) -> Figure:
         for layer, label, colour in zip(averages.T, labels, colours, strict=True)
     ]
     layout = {
-        "xaxis": {"title": {"text": "trials"}, "range": [float(history.trials[0]) - 0.5, history.trials[-1] + 0.5]},
+        "xaxis": {"title": {"text": "trial"}, "range": [float(history.trials[0]) - 0.5, history.trials[-1] + 0.5]},
         "yaxis": {"title": {"text": "weight (%)"}, "range": [0, 100]},
         "margin": {"r": 24},
     }
     columns = [("trials", ""), *((label, ".1f") for label in labels)]
     rows = [(name, *weights) for name, weights in zip(steps, (100.0 * averages).tolist(), strict=True)]
     table = simple_table("Weight in % at each step", columns, rows)
-    keys = tuple(map(LegendKey, labels, ((place,) for place in range(len(labels))), colours))
+    keys = tuple(LegendKey(label, (place,), colours[place], mark="area") for place, label in enumerate(labels))
     more = _weight_details(history, averaged=len(x) < len(history.trials))
     return Figure(WEIGHT_QUESTION, _weight_caption(history), tuple(areas), layout, table, keys=keys, more=more)
 
@@ -218,7 +251,7 @@ def _weight_area(x: FloatArray, steps: Sequence[str], y: FloatArray, *, label: s
         y=rounded(np.concatenate([y[:1], y, y[-1:]])),
         customdata=[[label, name] for name in (steps[0], *steps, steps[-1])],
         mode="lines", stackgroup="weights", line={"color": f"@{colour}", "width": 0.5, "shape": "hvh"},
-        fillcolor=f"@{colour}:{OPACITIES.get(colour, 0.8)}", hovertemplate=WEIGHT_HOVER,
+        fillcolor=f"@{colour}", hovertemplate=WEIGHT_HOVER,
     )  # fmt: skip
 
 
@@ -231,11 +264,19 @@ def _weight_caption(history: WeightHistory) -> str:
 
 
 def _weight_details(history: WeightHistory, *, averaged: bool) -> str:
+    advice = (
+        "What to do with it: where one past run leads, compare its task with this one; where this task's own model "
+        "leads, past runs have no more to say."
+    )
     times = {0: "never", 1: "once"}.get(history.target_only, f"{history.target_only} times")
-    sentences = [f"This task's own model decided alone {times}."]
+    sentences = [
+        "Each suggestion is a vote: every past run and this task's own model propose, and the area of a colour is its "
+        f"weight in the vote. This task's own model decided alone {times}.",
+        advice,
+    ]
     if averaged:
         sentences.append(f"Neighbouring trials are averaged to {MAX_STEPS} steps.")
-    if before := int(history.trials[0]) - 1:
+    if before := int(history.trials[0]):
         first = "The first trial was" if before == 1 else f"The first {before} trials were"
         sentences.append(f"{first} chosen without weights.")
     return " ".join(sentences)

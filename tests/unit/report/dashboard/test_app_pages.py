@@ -48,7 +48,7 @@ def test_a_live_page_may_ask_its_own_server_and_nothing_else_more_than_a_static_
 
 def test_a_live_page_is_small_and_has_its_scripts_as_functions() -> None:
     live = live_page(PAGE, PageRoute("svm", "a<b"), "v1")
-    assert len(live.html) < 60_000
+    assert len(live.html) < 80_000
     assert f'<script src="{plotly_url()}"></script>' in live.html
     own = (ASSETS / "figures.js").read_text()
     assert f"(document, addEventListener, matchMedia) => {{\n{own}\n}}" in live.html

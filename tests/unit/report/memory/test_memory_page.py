@@ -161,7 +161,7 @@ def test_hostile_names_are_only_text(memory: Memory) -> None:
         memory.add(example_run(name, seed=number), problem)
     for page in (memory_page(memory), memory_page(memory, links=PageLinks(lambda _: "/p", lambda _, __: "/r"))):
         text = render(page)
-        assert text.count("<script>") == 3, "the page's own"
+        assert text.count("<script>") == 4, "the page's own"
         assert "<img" not in text
         assert "\u202e" not in text_of(page)
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text

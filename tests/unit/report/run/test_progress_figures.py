@@ -25,11 +25,11 @@ def test_the_best_value_is_drawn_as_steps_in_the_users_units(direction: Directio
     assert figure is not None
     best = figure.traces[-1]
     assert best["line"]["shape"] == "hv"
-    assert list(zip(best["x"], best["y"], strict=True)) == [(2, 5 * sign), (3, 3 * sign), (6, sign), (7, sign)]
+    assert list(zip(best["x"], best["y"], strict=True)) == [(1, 5 * sign), (2, 3 * sign), (5, sign), (6, sign)]
     assert figure.question == QUESTION_ALONE
-    assert figure.caption == f"The best value, {1 * sign:g}, was found in trial 6 of 7."
+    assert figure.caption == f"The best value, {1 * sign:g}, was found in trial 5."
     failed = next(trace for trace in figure.traces if "failed" in trace["hovertemplate"])
-    assert failed["x"] == [1, 5]
+    assert failed["x"] == [0, 4]
     assert all(sign * y > 5 for y in failed["y"]), "failed trials are worse than all others"
     assert [row[1].sort_key for row in figure.table.blocks[0]] == [None, 5 * sign, *[3 * sign] * 3, sign, sign]
 
@@ -52,7 +52,7 @@ def test_of_a_long_run_not_every_trial_is_drawn_and_the_sentence_says_so() -> No
     assert figure is not None
     crosses, dots, best = (figure.traces[place] for place in (1, 0, 2))
     assert (len(dots["x"]), len(crosses["x"])) == (300, 100)
-    assert best["x"] == [2, 1000]
+    assert best["x"] == [1, 999]
     assert "600 single trials are not drawn." in figure.caption
 
 

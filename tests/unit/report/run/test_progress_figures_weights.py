@@ -30,7 +30,7 @@ def test_layers_of_weights_add_up_to_everything() -> None:
     np.testing.assert_allclose(np.array([trace["y"] for trace in figure.traces]).sum(axis=0), 100.0, atol=0.1)
     means = [history.means[label] for label in labels[1:-1]]
     assert means == sorted(history.means.values(), reverse=True)[: len(COLOURS)]
-    assert figure.traces[0]["x"][0] == 1.5, "the first trial was not weighed"
+    assert figure.traces[0]["x"][0] == 0.5, "the first trial was not weighed"
     weights = [note.target_weight for note in data.notes if note is not None and note.target_weight is not None]
     assert f"{100 * (1 - np.mean(weights)):.0f} % of the weight" in figure.caption
     assert "first trial was chosen without weights" in figure.more

@@ -41,7 +41,7 @@ def test_any_run_has_a_page_of_figures_that_plotly_can_draw(edge: str) -> None:
 
 @pytest.mark.parametrize(
     ("edge", "figures"),
-    [("usual", 6), ("no past runs", 5), ("no trials", 0), ("one trial that failed", 1), ("all failed", 2)],
+    [("usual", 8), ("no past runs", 7), ("no trials", 0), ("one trial that failed", 1), ("all failed", 2)],
 )
 def test_a_figure_is_left_out_where_there_is_nothing_to_draw(edge: str, figures: int) -> None:
     assert len(list(figures_of(page_of_run(EDGES[edge]())))) == figures

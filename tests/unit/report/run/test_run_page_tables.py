@@ -14,12 +14,10 @@ from tests.helpers.example_runs import (
 )
 
 from recollect import FAILED, Run
-from recollect.analysis.run_data import (
-    SuggestionNote,
-)
 from recollect.analysis.source_usefulness import source_usefulness, weight_history
+from recollect.analysis.trial_records import SuggestionNote
 from recollect.optimizer.catalog import method
-from recollect.report.run.run_page import (
+from recollect.report.run.run_tables import (
     failure_summary,
     failure_table,
     settings_table,
@@ -40,13 +38,14 @@ def test_reasons_of_failures_are_counted_and_shown() -> None:
     ]
     run = Run("own", trials=[*trials, Trial({"x": 0.9, "y": 0.5}, 1.0)], space=PLAIN)
     assert failure_summary(run).startswith("4 of 5 trials failed: time limit (3) and out of memory (1).")
-    table = failure_table(run)
+    table = failure_table(run_data(run))
     assert table is not None
-    assert cell_texts(table, 0) == ["1", "2", "3", "4"]
+    assert [row[0].sort_key for row in table.blocks[0]] == [0, 1, 2, 3]
+    assert 'href="#trial-0"' in str(table.blocks[0][0][0].content)
     assert cell_texts(table, 1)[-1] == "out of memory"
     assert cell_texts(table, 2)[1] == "x = 0.1, y = 0.5"
-    assert failure_table(values_only([1.0])) is None
-    long = failure_table(values_only([FAILED] * 500))
+    assert failure_table(run_data(values_only([1.0]))) is None
+    long = failure_table(run_data(values_only([FAILED] * 500)))
     assert long is not None
     assert len(long.blocks[0]) == 100
     assert long.notes == ("100 of 500 failed trials are shown.",)

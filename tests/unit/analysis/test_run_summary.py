@@ -11,8 +11,8 @@ from tests.helpers.example_runs import (
     usual,
 )
 
+from recollect.analysis.run_summary import run_summary, worst_case
 from recollect.analysis.source_usefulness import weight_history
-from recollect.report.run.run_page import run_summary, worst_case
 from recollect.transfer.weighting.base import slowdown_factor
 
 
@@ -21,7 +21,7 @@ def test_the_worst_case_is_the_bound_of_the_paper_in_words() -> None:
     assert f"the 9 past runs, this search needs at most {slowdown_factor(20, 9):.3g} times" in worst_case(data)
     assert "no bound is known" in worst_case(replace(data, settings={**SETTINGS, "method": "rgpe-taf+none"}))
     assert "no past run was used" in worst_case(replace(data, settings={**SETTINGS, "method": "gp"}))
-    assert "no past run was used" in worst_case(replace(data, past=()))
+    assert "no past run was used" in worst_case(replace(data, past=(), notes=()))
     assert "unknown" in worst_case(replace(data, settings={}))
 
 
@@ -32,7 +32,7 @@ def test_the_overview_says_what_was_done_and_found() -> None:
     assert best is not None
     assert sentences[0].startswith("20 trials, 2 of them failed, tuned by rgpe-taf")
     assert sentences[0].endswith("Lower values are better.")
-    assert sentences[1] == f"The best value is {best.value:.4g}, found in trial {data.run.trials.index(best) + 1}."
+    assert sentences[1] == f"The best value is {best.value:.4g}, found in trial {data.run.trials.index(best)}."
     assert "9 past runs" in sentences[2]
     assert "It started with point 1 of the portfolio learned from past runs." in sentences[2]
     alone = run_summary(run_data(learned("own", 3)), None)

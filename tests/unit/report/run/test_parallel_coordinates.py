@@ -14,7 +14,7 @@ from tests.helpers.example_runs import (
 
 from recollect import FAILED, Run
 from recollect.report.run.axes import hyperparameter_axes
-from recollect.report.run.hyperparameter_figures import FAILED_POSITION, OFF_POSITION, parallel_coordinates_figure
+from recollect.report.run.parallel_coordinates import FAILED_POSITION, OFF_POSITION, parallel_coordinates_figure
 
 
 def test_lines_go_through_all_hyperparameters_and_end_at_the_rank() -> None:
@@ -28,15 +28,20 @@ def test_lines_go_through_all_hyperparameters_and_end_at_the_rank() -> None:
     assert [axis.name for axis in drawn] == ["cost", "depth", "kernel", "gamma"]
     figure = parallel_coordinates_figure(data, drawn)
     assert figure is not None
-    others, failed, best = (trace["x"][:5] for trace in figure.traces)
+    pale, others, failed, best = (trace["x"][:5] for trace in figure.traces)
     assert others == [0.0, pytest.approx(0.056, abs=1e-3), 0.25, OFF_POSITION, 1.0]
     assert best == [1.0, pytest.approx(0.944, abs=1e-3), 0.75, 0.5, 0.0]
     assert failed[-1] == FAILED_POSITION
     assert [key.label for key in figure.keys] == ["the best 1", "failed (1)", "the other 1"]
-    hover = figure.traces[0]["customdata"]
-    assert hover[:4] == [[1, "cost: 0.1"], [1, "depth: 1"], [1, "kernel: linear"], [1, "gamma: inactive"]]
+    assert pale == [], "until trials are selected"
+    hover = figure.traces[1]["customdata"]
+    assert hover[:4] == [[0, "cost: 0.1"], [0, "depth: 1"], [0, "kernel: linear"], [0, "gamma: inactive"]]
+    assert figure.brush is not None
+    assert figure.brush["numbers"] == [0, 1, 2]
+    assert figure.brush["lines"] == [[0], [2], [1]]
+    assert figure.brush["positions"][3] == [None, 0.5, 1.0], "a trial that does not use it is in no range"
     labels = {(entry["y"], entry["text"]) for entry in figure.layout["annotations"]}
-    assert {(0, "0.1"), (0, "10"), (0, "1000"), (2, "linear"), (3, "off"), (4, "1 (best)"), (4, "failed")} <= labels
+    assert {(0, "0.1"), (0, "10"), (0, "1000"), (2, "linear"), (3, "off"), (4, "1 (best)"), (4, "no value")} <= labels
 
 
 def test_the_sentence_names_what_the_best_trials_share() -> None:

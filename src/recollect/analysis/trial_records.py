@@ -1,0 +1,156 @@
+"""Every trial of a task as a report shows it: finished, failed, pruned or running, and why it was suggested.
+
+A `Run` has the trials that count, with their values; a `TrialRecord` also has when and where a trial ran, what it
+reported on the way, and what was noted about it. Numbers are those of the storage, from 0: the ones that ``recollect
+tune``, ``recollect memory show`` and Optuna print. Void trials, which never counted, have no record.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from recollect.runs.run import Config, Run, State, Trial
+from recollect.storage.sql_read import StoredTrial, duration
+from recollect.storage.studies import INFLUENCE_KEY, VOID_KEY
+from recollect.tuning.heartbeat import HEARTBEAT_KEY
+
+RecordState: TypeAlias = Literal["finished", "failed", "pruned", "running"]
+STATES: tuple[RecordState, ...] = ("finished", "failed", "pruned", "running")
+STATE_OF: Mapping[str, RecordState] = {
+    "COMPLETE": "finished", "FAIL": "failed", "PRUNED": "pruned", "RUNNING": "running",
+}  # fmt: skip
+STATE_OF_TRIAL: Mapping[State, RecordState] = {State.OK: "finished", State.FAILED: "failed", State.PRUNED: "pruned"}
+WORKER_KEY, LOG_KEY = "recollect:worker", "recollect:log"
+
+
+@dataclass(frozen=True, slots=True)
+class SuggestionNote:
+    """Why a trial was suggested: a few words, and the weights of this task's own model and of past runs, by task."""
+
+    reason: str
+    target_weight: float | None = None  # None: no weights were used
+    source_weights: Mapping[str, float] = field(default_factory=dict)  # without those below half a percent
+    dropped: frozenset[str] = frozenset()
+    expected: tuple[float, float] | None = None  # mean and standard deviation that the model predicted, user's units
+    shares: Mapping[str, float] = field(default_factory=dict)  # parts of the acquisition value, by past run
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """All past runs that it names."""
+        return (*self.source_weights, *sorted(self.dropped))
+
+
+def read_note(stored: object) -> SuggestionNote | None:
+    """Read what is stored with a trial about its suggestion; None for anything else."""
+    if not isinstance(stored, Mapping):
+        return None
+    reason, dropped = str(stored.get("reason", "")), stored.get("dropped")
+    target, mean, std = _weight(stored.get("target")), _number(stored.get("mean")), _number(stored.get("std"))
+    expected = None if mean is None or std is None else (mean, std)
+    if target is None or not isinstance(stored.get("past"), Mapping):
+        return SuggestionNote(reason, expected=expected)
+    names = frozenset(map(str, dropped if isinstance(dropped, list) else ()))
+    return SuggestionNote(reason, target, _weights(stored["past"]), names, expected, _weights(stored.get("shares")))
+
+
+def _weights(stored: object) -> dict[str, float]:
+    pairs = stored.items() if isinstance(stored, Mapping) else ()
+    return {str(task): weight for task, value in pairs if (weight := _weight(value)) is not None}
+
+
+def _number(value: object) -> float | None:
+    valid = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return float(value) if valid else None  # type: ignore[arg-type]
+
+
+def _weight(value: object) -> float | None:
+    number = _number(value)
+    return None if number is None else min(max(number, 0.0), 1.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrialRecord:
+    """A trial and all that is known about it; None where something is unknown.
+
+    ``value`` of a pruned trial is the last one that it reported. ``reports``: steps and intermediate values.
+    """
+
+    number: int
+    state: RecordState
+    config: Config
+    value: float | None = None
+    seconds: float | None = None
+    started: datetime | None = None
+    ended: datetime | None = None
+    worker: str | None = None
+    remarks: tuple[str, ...] = ()
+    log: str | None = None
+    reports: tuple[tuple[int, float], ...] = ()
+    suggestion: SuggestionNote | None = None
+
+
+def stored_records(stored: Sequence[StoredTrial], counted: Mapping[int, Trial]) -> tuple[TrialRecord, ...]:
+    """Return the records of stored trials, in order of their numbers; counted: the trials that count, by number."""
+    records = []
+    for trial in sorted(stored, key=lambda trial: trial.number):
+        state = STATE_OF.get(str(trial.state))
+        if state is not None and VOID_KEY not in trial.user_attrs:
+            records.append(_stored_record(trial, state, counted.get(trial.number)))
+    return tuple(records)
+
+
+def _stored_record(trial: StoredTrial, state: RecordState, counted: Trial | None) -> TrialRecord:
+    reports = tuple(sorted((step, value) for step, value in trial.intermediate_values.items() if math.isfinite(value)))
+    value = None if counted is None or state == "pruned" else counted.value
+    if state == "finished" and value is None:
+        state = "failed"  # its value is not finite
+    if state == "pruned" and reports:
+        value = reports[-1][1]
+    log = trial.user_attrs.get(LOG_KEY)
+    return TrialRecord(
+        trial.number, state, dict(trial.params if counted is None else counted.config), value, duration(trial),
+        trial.datetime_start, trial.datetime_complete, _worker(trial), () if counted is None else counted.notes,
+        log if isinstance(log, str) else None, reports, read_note(trial.user_attrs.get(INFLUENCE_KEY)),
+    )  # fmt: skip
+
+
+def _worker(trial: StoredTrial) -> str | None:
+    """Return the name of the worker that ran a trial: its number, or the process that sent its heartbeats."""
+    number, beat = trial.user_attrs.get(WORKER_KEY), trial.system_attrs.get(HEARTBEAT_KEY)
+    if isinstance(number, int | str):
+        return f"worker {number}"
+    if isinstance(beat, Mapping) and "pid" in beat:
+        return f"process {beat['pid']}"
+    return None
+
+
+def run_records(
+    run: Run, notes: Sequence[SuggestionNote | None], numbers: Sequence[int] = ()
+) -> tuple[TrialRecord, ...]:
+    """Return the records of a run of which nothing else is known; without numbers, they are counted from 0."""
+    places: Sequence[int] = numbers or range(len(run))
+    return tuple(
+        TrialRecord(
+            number, STATE_OF_TRIAL[trial.state], dict(trial.config), trial.value, trial.seconds,
+            remarks=trial.notes, suggestion=note,
+        )
+        for number, trial, note in zip(places, run.trials, notes, strict=True)
+    )  # fmt: skip
+
+
+def state_counts(records: Sequence[TrialRecord]) -> dict[RecordState, int]:
+    """Return how many trials are in each state."""
+    counts: dict[RecordState, int] = dict.fromkeys(STATES, 0)
+    for record in records:
+        counts[record.state] += 1
+    return counts
+
+
+def hyperparameter_names(records: Sequence[TrialRecord], first: Sequence[str] = ()) -> list[str]:
+    """Return the names of all hyperparameters that were tried, those of a space first."""
+    tried: dict[str, Any] = dict.fromkeys(name for record in records for name in record.config)
+    return [*(name for name in first if name in tried), *(name for name in tried if name not in set(first))]

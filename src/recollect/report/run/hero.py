@@ -1,0 +1,81 @@
+"""The head of a run's page: the best value, what past runs brought, and the best configuration, to copy."""
+
+from __future__ import annotations
+
+from recollect.analysis.config_text import config_arguments, config_json, config_python
+from recollect.analysis.headline import Headline, TransferGain
+from recollect.analysis.trial_records import STATES
+from recollect.report.formatting import number_text, param_text, printable
+from recollect.report.html import Html, tag
+from recollect.runs.run import Config
+
+NO_GAIN = "It is unknown what past runs brought: none were used, or no two values can be compared."
+NO_PAST = "There were no past runs to learn from. The next run can learn from this one."
+
+
+def hero(head: Headline, details: Html) -> Html:
+    """Return the answer at once; details: what stands behind "More about this run"."""
+    cards = [_best_card(head, details), _gain_card(head), _config_card(head)]
+    return tag("div", {"class": "hero"}, *(card for card in cards if card is not None))
+
+
+def _best_card(head: Headline, details: Html) -> Html:
+    value = tag("p", {"class": "value"}, "none yet" if head.best_value is None else number_text(head.best_value))
+    label = "Best value" if head.best_number is None else "Best value, found in "
+    link = () if head.best_number is None else (_trial_link(head.best_number),)
+    pills = [tag("li", {"class": "pill"}, head.status)]
+    for state in STATES:
+        if head.counts[state]:
+            dot = tag("span", {"class": "dot"})
+            pills.append(tag("li", {"class": f"pill state-{state}"}, dot, f"{head.counts[state]:,} {state}"))
+    title = tag("p", {"class": "label"}, label, *link)
+    return tag("div", {"class": "card"}, title, value, tag("ul", {"class": "pills"}, *pills), details)
+
+
+def _trial_link(number: int) -> Html:
+    return tag("a", {"href": f"#trial-{number}"}, f"trial {number}")
+
+
+def _gain_card(head: Headline) -> Html:
+    title, gain = tag("p", {"class": "label"}, "Did past runs help?"), head.gain
+    if gain is None:
+        text = NO_PAST if head.past_runs == 0 else NO_GAIN
+        return tag("div", {"class": "card"}, title, tag("p", {"class": "aside"}, text))
+    summary = tag("summary", {}, "How this was computed")
+    more = tag("details", {}, summary, tag("p", {"class": "aside"}, gain.explanation))
+    sure = tag("p", {"class": "aside"}, f"{gain.uncertainty[0].upper()}{gain.uncertainty[1:]}.")
+    return tag("div", {"class": "card"}, title, tag("p", {"class": "said"}, *_emphasized(gain)), sure, more)
+
+
+def _emphasized(gain: TransferGain) -> list[Html | str]:
+    """Return the sentence with its numbers set off."""
+    words: list[Html | str] = []
+    for word in f"{gain.sentence}.".split(" "):
+        digits = word.rstrip(".")
+        number = tag("b", {}, digits)
+        words += [number, word[len(digits) :], " "] if digits.isdigit() else [f"{word} "]
+    return words
+
+
+def _config_card(head: Headline) -> Html | None:
+    config = head.best_config
+    if config is None:
+        return None
+    pairs = [
+        part
+        for name, value in config.items()
+        for part in (tag("dt", {}, printable(name)), tag("dd", {}, param_text(value)))
+    ]
+    settings = tag("dl", {"class": "settings", "tabindex": "0", "aria-label": "Best configuration"}, *pairs)
+    return tag(
+        "div", {"class": "card"}, tag("p", {"class": "label"}, "Best configuration"), settings, copy_buttons(config)
+    )
+
+
+def copy_buttons(config: Config) -> Html:
+    """Return buttons that copy a configuration with all its digits."""
+    texts = {"JSON": config_json(config), "Command line": config_arguments(config), "Python": config_python(config)}
+    buttons = [
+        tag("button", {"type": "button", "class": "button", "data-copy": text}, label) for label, text in texts.items()
+    ]
+    return tag("div", {"class": "copies"}, "Copy as", *buttons)

@@ -48,7 +48,7 @@ def test_the_overview_shows_design_weighting_and_scaling_of_the_catalog(name: st
         TwoStageWeighting: "two-stage",
         StackingWeighting: "stacking",
         DivergenceWeighting: "divergence",
-        type(None): "-" if method.joint is None else "joint",
+        type(None): "joint" if method.joint is not None else "prior" if method.prior is not None else "-",
     }
     assert weighting.partition(":")[0] == kinds[type(method.weighting)]
     assert (acquisition == "-") == (method.acquisition is None)

@@ -47,6 +47,7 @@ from recollect.numerics.quasirandom import sobol_normals
 from recollect.surrogate.gp import VARIANCE_FLOOR
 from recollect.surrogate.kernels import Hyperparameters, covariance, cross_covariance
 from recollect.transfer.ensemble import Ensemble
+from recollect.transfer.task_prior import TaskPriorPosterior
 
 Score: TypeAlias = Callable[[FloatArray], FloatArray]
 Predictor: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -245,6 +246,28 @@ class MixtureImprovement:
             return log_expected_improvement(ensemble.source_means(X), np.sqrt(variances(X)), lowest[:, None])
 
         return weighted_sum(ensemble, source_terms)
+
+
+@dataclass(frozen=True, slots=True)
+class AveragedImprovement:
+    """EI averaged over the processes of a mixture, each with its own incumbent; of a single process, plain EI."""
+
+    is_mixture: ClassVar[bool] = False
+
+    def prepare(self, ensemble: Ensemble, rng: np.random.Generator) -> PreparedAcquisition:
+        """Fix the incumbent of every process."""
+        target = ensemble.target
+        if not isinstance(target, TaskPriorPosterior):
+            return ExpectedImprovement().prepare(ensemble, rng)
+        lowest = target.components(ensemble.visited)[1].min(axis=1)
+        given = target.reinterpolated(ensemble.pending)
+
+        def score(X: FloatArray) -> FloatArray:
+            weights, means, variances = given.components(X)
+            terms = log_expected_improvement(means, np.sqrt(variances), lowest[:, None])
+            return log_sum_exp(terms + np.log(weights)[:, None])
+
+        return PreparedAcquisition(score, lambda _: ensemble.model_weights)
 
 
 def weighted_sum(ensemble: Ensemble, source_terms: Score) -> PreparedAcquisition:

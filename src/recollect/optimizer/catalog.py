@@ -28,6 +28,7 @@ from functools import reduce
 from typing import Any, cast
 
 from recollect.acquisition.functions import (
+    AveragedImprovement,
     ClosedFormNoisyImprovement,
     ExpectedImprovement,
     MixtureImprovement,
@@ -40,6 +41,7 @@ from recollect.surrogate.prior import PAPER_PRIOR
 from recollect.surrogate.scaling import Scaling
 from recollect.transfer.joint import MultiTaskModel, NeuralModel
 from recollect.transfer.search_box import BoxRule
+from recollect.transfer.task_prior import TaskPrior
 from recollect.transfer.weighting.base import Weighting
 from recollect.transfer.weighting.kl import DivergenceWeighting
 from recollect.transfer.weighting.ranking_weights import PercentileWeighting, RankingWeighting, TwoStageWeighting
@@ -88,6 +90,8 @@ CATALOG: tuple[Method, ...] = (
            ONE_POINT, MixtureImprovement(), RGPE, scaling="unscaled"),
     Method("rgpe-taf", "ranking weights, transfer acquisition function", "4.2, RGPE(TAF)",
            ONE_POINT, TransferImprovement(), RGPE, scaling="unscaled"),
+    Method("task-prior", "Gaussian process with mean and covariance from past runs", "not in the paper",
+           ONE_POINT, AveragedImprovement(), prior=TaskPrior(), scaling="unscaled"),
 )  # fmt: skip
 
 
@@ -149,7 +153,7 @@ def _variant(entry: Method, suffix: str) -> Method:
 
 def _scaled(entry: Method, match: re.Match[str]) -> Method:
     scaling = cast(Scaling, match[0])
-    _require(entry.models_past, entry, match, "does not combine tasks")
+    _require(entry.models_past and entry.prior is None, entry, match, "does not combine tasks on a scale of choice")
     design = entry.design if entry.design.points is None else (ONE_POINT if scaling == "unscaled" else TWO_POINTS)
     return replace(entry, scaling=scaling, design=design)
 
@@ -184,7 +188,8 @@ def _wide(entry: Method, match: re.Match[str]) -> Method:
 
 
 def _as_in_paper(entry: Method, match: re.Match[str]) -> Method:
-    _require(entry.acquisition is not None and entry.joint is None, entry, match, "has no model of its own task")
+    own = entry.acquisition is not None and entry.joint is None and entry.prior is None
+    _require(own, entry, match, "has no model of its own task as in the paper")
     scaling: Scaling = "meanvar" if entry.target_only_scaling == "tail" else entry.target_only_scaling
     target = replace(entry.target, prior=PAPER_PRIOR)
     return replace(entry, target=target, target_only_scaling=scaling, negative_transfer_guard=False)

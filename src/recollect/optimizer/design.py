@@ -20,6 +20,7 @@ from recollect.optimizer.method import POINTS_WITHOUT_PAST, Method
 from recollect.space.sampling import latin_hypercube, uniform
 from recollect.space.space import Space
 from recollect.transfer.sources import SourceData, Sources
+from recollect.transfer.task_prior import PreparedTaskPrior
 
 MAX_PREDICTIONS = 2_000_000
 
@@ -52,6 +53,18 @@ def learned_design(
             picked = greedy_portfolio(costs, size - len(chosen), rng)
             chosen, best = np.concatenate([chosen, rows[picked]]), costs[:, picked].min(axis=1)
     return chosen
+
+
+def prior_design(
+    prior: PreparedTaskPrior, space: Space, candidates: FloatArray | None, *, size: int, rng: np.random.Generator
+) -> FloatArray:
+    """Return at most ``size`` points, the first where the prior mean is lowest, the others by `greedy_portfolio`."""
+    rows = candidates
+    if rows is None:
+        evaluated = past_configurations(tuple(prior.sources.data(i) for i in range(len(prior.sources))))
+        rows = np.concatenate([_restrict(evaluated, space, None), prior.reference])
+    rows = rows[: max(size, MAX_PREDICTIONS // len(prior.sources))]
+    return rows[greedy_portfolio(prior.functions(rows), size, rng)]
 
 
 def greedy_portfolio(P: FloatArray, count: int, rng: np.random.Generator) -> IntArray:

@@ -21,7 +21,9 @@ from recollect.optimizer.model import FALSE_POSITIVE_RATE, MIN_ORDERED_PAIRS, Fi
 from recollect.optimizer.past_runs import PastRun
 from recollect.optimizer.suggestion import Suggestion
 from recollect.runs.run import Run, sign_of
+from recollect.transfer.task_prior import TaskPriorPosterior
 from recollect.transfer.weighting.base import Weights
+from recollect.transfer.weighting.ranking import misranked_counts
 
 SHOWN_PAST_RUNS = 10  # in the text, unless all are requested
 SMALL_WEIGHT = 0.05  # of all past runs together, below which they hardly had a say
@@ -42,6 +44,7 @@ class Influence:
         share: Part of the acquisition value of the last suggestion that the model contributes.
         alignment: What was filled in, ignored and dropped to fit the run to the new space.
         mean_weight: Mean weight over all suggestions that models have made so far.
+        coefficient: Factor of the run's function in the prediction of a method with a prior; negative: reversed.
     """
 
     task: str
@@ -54,6 +57,24 @@ class Influence:
     share: float | None = None
     alignment: str = ""
     mean_weight: float | None = None
+    coefficient: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PriorInfluence:
+    """How much the past counts now, for a method with a prior from past runs.
+
+    Attributes:
+        alike: Probability that the new task is one more of the past tasks.
+        reversed: Probability that what was good in past runs is bad now.
+        own_model: Probability that past runs do not say where good values are.
+        misranked: Ordered pairs of observations that past runs together put in the wrong order; half of all is chance.
+    """
+
+    alike: float
+    reversed: float
+    own_model: float
+    misranked: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +100,7 @@ class Explanation:
         past: Influence of each past run, in the order in which they were passed.
         notes: Anything unusual about the last suggestion.
         pairs: Number of ordered pairs of observations among which ``misranked`` pairs are counted.
+        prior: How much the past counts; None for methods without a prior from past runs.
     """
 
     method: str
@@ -92,6 +114,7 @@ class Explanation:
     past: tuple[Influence, ...]
     notes: tuple[str, ...]
     pairs: int | None = None
+    prior: PriorInfluence | None = None
 
     @property
     def summary(self) -> str:
@@ -138,9 +161,12 @@ def explain(
 ) -> Explanation:  # fmt: skip
     """Summarize a run, its model, its last suggestion and the mean weights (k + 1,) of all suggestions by models."""
     best = run.best
-    weights = None if model is None or model.sources is None else model.weights
-    shares = None if weights is None or last is None else last.shares
+    weights = None if model is None or len(model.weights.values) == 1 else model.weights
+    shares = None if weights is None or last is None or model is None or model.sources is None else last.shares
     measured = _measured(weights or Weights.uniform(0), shares, None if weights is None else mean_weights)
+    posterior = model.target if model is not None and isinstance(model.target, TaskPriorPosterior) else None
+    for row, coefficient in zip(measured, [] if posterior is None else posterior.coefficients(), strict=False):
+        row["coefficient"] = float(coefficient)
     rows = iter(measured if weights is not None else ())
     mean, std = _in_user_units(run, model, last)
     influences = [
@@ -162,7 +188,14 @@ def explain(
         past=tuple(influences),
         notes=() if last is None else last.notes,
         pairs=None if model is None or weights is None else model.F.shape[1] * (model.F.shape[1] - 1),
+        prior=None if model is None or posterior is None else _prior_influence(posterior, model.y),
     )
+
+
+def _prior_influence(posterior: TaskPriorPosterior, y: FloatArray) -> PriorInfluence:
+    alike, reverse = posterior.probability("alike"), posterior.probability("reversed")
+    misranked = int(misranked_counts(posterior.prior_mean[None, :], None, y)[0])
+    return PriorInfluence(alike, reverse, 1.0 - alike - reverse, misranked)
 
 
 def _measured(weights: Weights, shares: FloatArray | None, mean_weights: FloatArray | None) -> list[dict[str, Any]]:
@@ -192,6 +225,8 @@ def _summary(shown: Explanation) -> str:
         return (
             f"None of the {plural(len(shown.past), 'past run')} was used." if shown.past else "There are no past runs."
         )
+    if shown.prior is not None and shown.pairs:
+        return _prior_summary(shown.prior, shown.pairs)
     ordered = [(share, entry.task) for entry in used if (share := _right_order(entry, shown.pairs)) is not None]
     if not ordered or shown.pairs is None:
         return f"{plural(len(used), 'past run')} in use; whether they help has not been measured."
@@ -205,6 +240,15 @@ def _summary(shown: Explanation) -> str:
     much = " little" if weight < SMALL_WEIGHT else ""
     say = f"past runs had {weight:.0%} of the weight in the suggestions"
     return f"Past runs helped{much}: {task!r} puts {order}, and {say}."
+
+
+def _prior_summary(prior: PriorInfluence, pairs: int) -> str:
+    seen = f"past runs together put {1 - prior.misranked / pairs:.0%} of all pairs of results in the right order"
+    if prior.reversed > max(prior.alike, prior.own_model):
+        return f"The past counts {prior.reversed:.0%}, reversed: what was good in past runs is bad here; {seen}."
+    if prior.own_model > prior.alike:
+        return f"The past counts {1 - prior.own_model:.0%}: past runs do not say where good values are; {seen}."
+    return f"The past counts {prior.alike:.0%}: this task is like the past ones; {seen}."
 
 
 def _right_order(entry: Influence, pairs: int | None) -> float | None:
@@ -222,12 +266,16 @@ def _above_chance(share: float, pairs: int, sources: int) -> bool:
 
 
 def _table(entries: tuple[Influence, ...], pairs: int | None) -> list[str]:
-    rows = [("past run", "trials", "right order", "mean weight", "last suggestion")]
+    head = ("past run", "trials", "right order", "mean weight", "last suggestion", "coefficient")
+    rows: list[tuple[str, ...]] = [head]
     for entry in entries:
         share = _right_order(entry, pairs)
         rows.append((
-            entry.task[:40], str(entry.observations), _percent(share), _percent(entry.mean_weight), _state(entry)
+            entry.task[:40], str(entry.observations), _percent(share), _percent(entry.mean_weight), _state(entry),
+            "" if entry.coefficient is None else f"{entry.coefficient:+.2f}",
         ))  # fmt: skip
+    if not any(row[-1] for row in rows[1:]):
+        rows = [row[:-1] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 

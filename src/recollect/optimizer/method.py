@@ -17,6 +17,7 @@ from recollect.surrogate.scaling import Scaling
 from recollect.transfer.joint import JointModel
 from recollect.transfer.search_box import BoxRule
 from recollect.transfer.sources import SourceFit
+from recollect.transfer.task_prior import TaskPrior
 from recollect.transfer.weighting.base import Weighting
 
 POINTS_WITHOUT_PAST = 10  # of the Latin hypercube that replaces a portfolio when there are no past runs
@@ -53,7 +54,7 @@ class TargetModel:
 class Method:
     """One way to choose the next configuration.
 
-    Past runs take part through a weighting (an ensemble) or through a joint model of all tasks, not both; through the
+    Past runs take part through one of a weighting (an ensemble), a joint model of all tasks and a prior; through the
     design, if it is a portfolio; and through a box, which limits the search to where past optima lie.
 
     Example:
@@ -68,6 +69,7 @@ class Method:
         acquisition: What is maximized after the design; None samples the space uniformly.
         weighting: How past runs are weighed in an ensemble.
         joint: A model of all tasks together.
+        prior: A prior of the new task's function that is estimated from past runs.
         box: Limits the search to where past optima lie.
         scaling: How values of different tasks are brought to one scale.
         target_only_scaling: How values are scaled while no past run has a weight.
@@ -85,6 +87,7 @@ class Method:
     acquisition: Acquisition | None = None
     weighting: Weighting | None = None
     joint: JointModel | None = None
+    prior: TaskPrior | None = None
     box: BoxRule | None = None
     scaling: Scaling = "meanvar"
     target_only_scaling: Scaling = "tail"
@@ -95,13 +98,14 @@ class Method:
 
     def __post_init__(self) -> None:
         """Check that the blocks fit together."""
-        if self.weighting is not None and self.joint is not None:
-            raise InputError(f"method {self.name!r}: give a weighting or a joint model, not both")
+        if sum(part is not None for part in (self.weighting, self.joint, self.prior)) > 1:
+            raise InputError(f"method {self.name!r}: give one of a weighting, a joint model and a prior, not several")
 
     @property
     def models_past(self) -> bool:
         """Whether the method uses models of past runs."""
-        return self.weighting is not None or self.joint is not None or self.design.kind == "portfolio"
+        modelled = self.weighting is not None or self.joint is not None or self.prior is not None
+        return modelled or self.design.kind == "portfolio"
 
     @property
     def transfers(self) -> bool:

@@ -37,36 +37,48 @@ from recollect.surrogate.scaling import Scaling, in_units_of_y, transform
 from recollect.transfer.ensemble import Ensemble
 from recollect.transfer.joint import PreparedJointModel
 from recollect.transfer.sources import Sources
+from recollect.transfer.task_prior import (
+    MIN_PLAIN_OBSERVATIONS,
+    PreparedTaskPrior,
+    TaskPriorPosterior,
+    reference_points,
+    scaled_values,
+)
 from recollect.transfer.weighting.base import Weigher, Weights
-from recollect.transfer.weighting.ranking import tied_pairs
+from recollect.transfer.weighting.ranking import misranked_counts, tied_pairs
 
 MIN_ORDERED_PAIRS = 20  # of different values, needed to judge past runs: five observations without ties
 JOINT_STANDARD_ERRORS = 1.0  # how far above chance past runs must be together; otherwise each one is tested
+MIN_WEIGHT_FOR_RESTARTS = 0.1  # of the target, from which on its plain process is fitted with random restarts
 FALSE_POSITIVE_RATE = 0.05  # probability that any of the tested past runs passes by luck if none is informative
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TransferContext:
-    """What stays the same during a run; at least one of ``weigher`` and ``joint`` is None."""
+    """What stays the same during a run; at most one of ``weigher``, ``joint`` and ``prior`` is not None."""
 
     space: Space  # the one searched
     sources: Sources | None
     weigher: Weigher | None  # weighs the sources
     joint: PreparedJointModel | None  # models all tasks together
     horizon: int
+    prior: PreparedTaskPrior | None = None  # of the new task's function
 
 
 def make_transfer_context(
-    method: Method, space: Space, past: tuple[PastRun, ...], *, horizon: int, rng: np.random.Generator
-) -> TransferContext:
-    """Fit the past runs as far as the method uses them."""
+    method: Method, space: Space, past: tuple[PastRun, ...],
+    *, candidates: FloatArray | None, horizon: int, rng: np.random.Generator,
+) -> TransferContext:  # fmt: skip
+    """Fit the past runs as far as the method uses them; ``candidates`` are all that may be suggested, if finite."""
     sources = fit_past_runs(past, space, method)
-    weigher = joint = None
+    weigher = joint = prior = None
     if sources is not None and method.weighting is not None:
         weigher = method.weighting.prepare(sources, rng)
     if sources is not None and method.joint is not None:
         joint = method.joint.prepare(source_data(past), shape=space.kernel_shape, sizes=space.sizes, rng=rng)
-    return TransferContext(space, sources, weigher, joint, horizon)
+    if sources is not None and method.prior is not None:
+        prior = method.prior.prepare(sources, reference_points(method.prior, space, candidates, rng))
+    return TransferContext(space, sources, weigher, joint, horizon, prior)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +86,7 @@ class FittedModel:
     """The target's posterior, the sources and their weights."""
 
     target: Posterior
-    sources: Sources | None  # None if there are none or a joint model is used
+    sources: Sources | None  # None if there are none, or a joint model or a prior is used
     weights: Weights
     F: FloatArray
     y: FloatArray
@@ -94,6 +106,8 @@ class FittedModel:
 
     def ensemble(self, pending: FloatArray) -> Ensemble:
         """Return the ensemble as acquisition functions see it."""
+        if self.sources is None:  # there are no models to combine, whatever ``weights`` says about past runs
+            return Ensemble(self.target, None, Weights.uniform(0), self.target.X, np.empty((0, len(self.y))), pending)
         return Ensemble(self.target, self.sources, self.weights, self.target.X, self.F, pending)
 
 
@@ -106,6 +120,8 @@ def fit_model(
         start = None if previous is None else previous.target
         target = context.joint.fit(X, _scaled(y, method.scaling), start=start, rng=rng)
         return FittedModel(target, None, Weights.uniform(0), np.empty((0, len(X))), y, method.scaling, {})
+    if context.prior is not None:
+        return _fit_with_prior(method, context, X, y, previous=previous, rng=rng)
     fit_rng, weight_rng, target_only_rng, guard_rng = rng.spawn(4)
     earlier = {} if previous is None else previous.fits
     target_only = method.target_only_scaling
@@ -129,6 +145,41 @@ def fit_model(
         scaling, gp = target_only, fit(target_only, target_only_rng)
         fits[scaling] = gp
     return FittedModel(gp, context.sources, weights, F, y, scaling, fits, no_useful_source)
+
+
+def _fit_with_prior(
+    method: Method, context: TransferContext, X: FloatArray, y: FloatArray,
+    *, previous: FittedModel | None, rng: np.random.Generator,
+) -> FittedModel:  # fmt: skip
+    """Condition the task prior, with the process of plain Bayesian optimization beside it."""
+    assert context.prior is not None
+    scaling: Scaling = "meanvar" if len(y) == 2 else "tail"
+    fits = {}
+    if len(y) >= MIN_PLAIN_OBSERVATIONS:
+        start = None if previous is None else previous.fits.get(scaling)
+        # While the plain process does not count, its fit continues from its last optimum.
+        counts = previous is None or previous.weights.target > MIN_WEIGHT_FOR_RESTARTS
+        settings = method.target if counts else replace(method.target, warm_restarts=0)
+        z = scaled_values(y)
+        fits[scaling] = _fit(X, z, settings=settings, space=context.space, start=start, rng=rng)
+    posterior = context.prior.fit(X, y, fits.get(scaling))
+    weights, F = _prior_weights(posterior, y)
+    return FittedModel(posterior, None, weights, F, y, scaling, fits)
+
+
+def _prior_weights(posterior: TaskPriorPosterior, y: FloatArray) -> tuple[Weights, FloatArray]:
+    """Return what each past run contributes to the posterior mean, and their functions F at the evaluated points.
+
+    Together they weigh as much as the hypotheses that use past runs are probable, each in proportion to the magnitude
+    of its coefficient. The target has the rest.
+    """
+    F, magnitudes = posterior.prior.functions(posterior.X), np.abs(posterior.coefficients())
+    past = posterior.probability("alike") + posterior.probability("reversed")
+    sources = past * magnitudes / magnitudes.sum()
+    misranked = np.append(misranked_counts(F, None, y), np.nan)
+    k = len(F)
+    values = np.append(sources, 1.0 - sources.sum())
+    return Weights(values, np.full(k + 1, np.nan), misranked, np.zeros(k, dtype=np.bool_), np.ones(k)), F
 
 
 def _fit(

@@ -18,7 +18,7 @@ from recollect.errors import FailedTrialWarning, InputError, InputTypeError, Num
 from recollect.numerics.arrays import BoolArray, FloatArray, row_key
 from recollect.numerics.linalg import single_threaded
 from recollect.optimizer.catalog import method as find_method
-from recollect.optimizer.design import design_size, draw_design, learned_design
+from recollect.optimizer.design import design_size, draw_design, learned_design, prior_design
 from recollect.optimizer.explanation import Explanation, explain
 from recollect.optimizer.method import POINTS_WITHOUT_PAST, Method
 from recollect.optimizer.model import FittedModel, TransferContext, fit_model, make_transfer_context
@@ -318,16 +318,22 @@ class Optimizer:
     def _draw_design(self, size: int) -> FloatArray:
         """Return the design; a learned one continues beyond its size, in case its first points all fail."""
         rng = self._stream(DESIGN)
-        sources = self._transfer_context().sources
+        context = self._transfer_context()
+        sources = context.sources
         if self._method.design.kind != "portfolio" or sources is None:
             return draw_design(self._method, self._space, self._all_candidates(), size=size, rng=rng)
         longer = max(size, POINTS_WITHOUT_PAST)
+        if context.prior is not None:
+            return prior_design(context.prior, self._space, self._all_candidates(), size=longer, rng=rng)
         return learned_design(self._method, self._space, self._all_candidates(), sources=sources, size=longer, rng=rng)
 
     def _transfer_context(self) -> TransferContext:
         if self._context is None:
             rng = self._stream(TRANSFER)
-            self._context = make_transfer_context(self._method, self._space, self._past, horizon=self._horizon, rng=rng)
+            self._context = make_transfer_context(
+                self._method, self._space, self._past,
+                candidates=self._region.candidates, horizon=self._horizon, rng=rng,
+            )  # fmt: skip
         return self._context
 
     def _fit_model(self) -> FittedModel:

@@ -88,6 +88,13 @@ def compress_tail(y: npt.ArrayLike) -> tuple[FloatArray, float, float]:
     return np.where(z <= 0.0, z, np.log1p(np.maximum(z, 0.0))), middle, scale
 
 
+def tail_constants(y: npt.ArrayLike) -> tuple[float, float, bool]:
+    """Return the centre and the scale of `compress_tail`, and whether it compresses; else it standardizes."""
+    values = _checked(y, min_size=1)
+    half = _better_half(values)
+    return (*standardize(values)[1:], False) if half is None else (*half, True)
+
+
 def _better_half(y: FloatArray) -> tuple[float, float] | None:
     """Return the median and the scale of `compress_tail`; None if there is no scale, or numbers are too large."""
     with np.errstate(over="ignore"):

@@ -229,3 +229,35 @@ def test_runs_of_the_same_name_are_distinguished() -> None:
     apart = tuned("rgpe-mean+none", 10, PAST[:2]).explain()
     assert [e.weight for e in shown.past] == [e.weight for e in apart.past]
     assert shown.past[0].weight != shown.past[1].weight
+
+
+def test_a_prior_from_past_runs_says_how_much_the_past_counts() -> None:
+    past = [PAST[0], PAST[2], Run("also good", GRID[::2], [3.0 * value(c) + 1.0 for c in GRID[::2]])]
+    shown = tuned("task-prior", 10, past).explain()
+    assert shown.prior is not None
+    assert shown.prior.alike + shown.prior.reversed + shown.prior.own_model == pytest.approx(1.0)
+    assert shown.prior.alike > 0.5
+    assert shown.prior.misranked < 20  # of 90 ordered pairs
+    assert shown.summary.startswith(f"The past counts {shown.prior.alike:.0%}:")
+    coefficients = [entry.coefficient for entry in shown.past]
+    assert sum(c or 0.0 for c in coefficients) == pytest.approx(shown.prior.alike - shown.prior.reversed)
+    weights = [entry.weight or 0.0 for entry in (*shown.past, shown.target)]
+    assert sum(weights) == pytest.approx(1.0)
+    assert weights[-1] == pytest.approx(shown.prior.own_model)
+    rows = [line for line in str(shown).splitlines() if line.startswith(("good ", "also good "))]
+    assert all(re.search(r"[+-]\d\.\d\d$", row) for row in rows)
+
+
+def test_a_past_that_contradicts_the_results_counts_reversed_or_not_at_all() -> None:
+    past = [Run(f"bad {i}", GRID[i::3], [wrong(c) for c in GRID[i::3]]) for i in range(3)]
+    shown = tuned("task-prior", 12, past).explain()
+    assert shown.prior is not None
+    assert shown.prior.alike < 0.1
+    assert re.match(r"The past counts \d+%(, reversed)?: ", shown.summary)
+
+
+def test_other_methods_have_no_prior_and_no_coefficients() -> None:
+    shown = tuned("rgpe-taf", 8).explain()
+    assert shown.prior is None
+    assert all(entry.coefficient is None for entry in shown.past)
+    assert "coefficient" not in str(shown)

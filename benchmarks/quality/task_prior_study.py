@@ -1,0 +1,248 @@
+"""How do ``task-prior``, ``rgpe-taf`` and ``gp`` compare, on true and on misleading past runs?
+
+    OPENBLAS_NUM_THREADS=1 python benchmarks/quality/task_prior_study.py --data DIR --out study.csv --jobs 2
+
+Every run is 50 trials on one task of a table. All methods see the same past runs (50 random evaluations of each other
+task, or a run of ``gp`` with 50 trials) and the same seed. Past runs take part as they are (``true``), with the sign of
+their values changed (``negated``), turned around within their range (``reflected``), with their values permuted
+(``shuffled``), with the values of the mirrored configurations (``mirrored``: a smooth, unrelated function), or as 1,000
+copies of one reflected run (``copies``). ``--count`` limits how many past runs there are.
+
+A method may carry other settings of its prior: ``task-prior:plain_probability=0.3``. Every finished run is appended to
+a CSV file; the same command resumes. The report has mean log regret (mean over the evaluations 2 to 50 of the log of
+100 x mean normalised regret + 0.05), its difference to the first method, 100 x mean normalised regret, and p of the
+paired two-sided Wilcoxon test against the first method.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import zlib
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import recollect
+from recollect.bench import Benchmark, from_table, load
+from recollect.bench.analysis.statistics import signed_rank
+from recollect.optimizer.method import Method
+
+TABLES = (
+    "svm_grid", "adaboost_grid", "lcbench", "xgboost10d_yahpo", "svm_openml100", "svm4d_yahpo", "glmnet2d_yahpo",
+    "lightgbm5d_tabrepo", "own-svm", "own-glmnet", "own-adaboost", "own-svm-grid", "own-xgboost", "own-mlp",
+)  # fmt: skip
+KINDS = ("true", "negated", "reflected", "shuffled", "mirrored", "copies")
+OBSERVATIONS = HORIZON = 50
+SHOWN = (3, 5, 10, 20, 30, 50)
+TESTED = (5, 10, 20, 50)
+COPIES = 1000
+FIELDS = ("table", "source", "kind", "count", "task", "seed", "method", "regret")
+
+
+class Cell(NamedTuple):
+    """One run."""
+
+    table: str
+    source: str  # how the past runs were made: random or gp
+    kind: str  # what was done to them
+    count: int  # how many there are; 0 means one on each other task
+    task: str
+    seed: int
+    method: str
+
+
+@cache
+def table(data: Path, name: str) -> Benchmark:
+    return load(name) if name.startswith("own-") else from_table(data / f"{name}.csv.gz")
+
+
+def stream(*parts: object) -> np.random.Generator:
+    return np.random.default_rng([zlib.crc32(str(part).encode()) for part in parts])
+
+
+@cache
+def past_run(data: Path, name: str, source: str, task: str, seed: int) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """Configurations and values of a past run; it is the same for all tasks, so that its fit is shared."""
+    other = table(data, name).task(task)
+    candidates = list(other.candidates or ())
+    if source == "random":
+        picks = stream(name, task, seed).permutation(len(candidates))[:OBSERVATIONS]
+        configs = [dict(candidates[g]) for g in picks]
+        return configs, np.array([other.evaluate(config) for config in configs])
+    run = tune(data, name, task, [], "gp", seed=1000 + seed)
+    return list(run.configs), run.y
+
+
+def mirrored(data: Path, name: str, task: str, configs: list[dict[str, Any]]) -> np.ndarray:
+    """Values at the candidates that are nearest to the mirrored configurations."""
+    benchmark = table(data, name)
+    other, space = benchmark.task(task), benchmark.space
+    candidates = list(other.candidates or ())
+    rows, points = space.encode(candidates), space.encode(configs)
+    points = np.where(space.categorical, points, 1.0 - points)
+    distance = np.abs(np.nan_to_num(rows[None], nan=-1.0) - np.nan_to_num(points[:, None], nan=-1.0)).sum(axis=2)
+    return np.array([other.evaluate(candidates[g]) for g in distance.argmin(axis=1)])
+
+
+def past_runs(data: Path, cell: Cell) -> list[recollect.Run]:
+    others = [task for task in sorted(table(data, cell.table).tasks) if task != cell.task]
+    if cell.count:
+        others = list(stream("choice", cell.task, cell.seed).permutation(others)[: cell.count])
+    if cell.kind == "copies":
+        others = others[:1]
+    runs = []
+    for task in others:
+        configs, y = past_run(data, cell.table, cell.source, task, cell.seed)
+        rng = stream("spoil", cell.table, task, cell.seed)
+        if cell.kind == "mirrored":
+            y = mirrored(data, cell.table, task, configs)
+        changed = {"negated": -y, "shuffled": rng.permutation(y), "true": y, "mirrored": y}
+        y = changed.get(cell.kind, y.min() + y.max() - y)
+        runs.append(recollect.Run(task, configs, y))
+    if cell.kind == "copies":
+        return [recollect.Run(f"copy {i}", runs[0].configs, runs[0].y) for i in range(COPIES)]
+    return runs
+
+
+def find_method(name: str) -> Method:
+    base, _, settings = name.partition(":")
+    found = recollect.method(base)
+    pairs = [setting.split("=") for setting in settings.split(",") if setting]
+    changes: dict[str, Any] = {key: float(value) for key, value in pairs}
+    return replace(found, prior=replace(found.prior, **changes)) if changes and found.prior is not None else found
+
+
+def tune(data: Path, name: str, task: str, past: list[recollect.Run], method: str, *, seed: int) -> recollect.Run:
+    target = table(data, name).task(task)
+    seed = int(stream(name, task, seed).integers(2**31))
+    optimizer = recollect.Optimizer(
+        table(data, name).space, past, find_method(method), horizon=HORIZON, seed=seed, candidates=target.candidates
+    )
+    for _ in range(HORIZON):
+        config = optimizer.ask()
+        optimizer.tell(config, target.evaluate(config))
+    return optimizer.run
+
+
+def run_cell(data: Path, cell: Cell) -> list[object]:
+    past = [] if cell.method == "gp" else past_runs(data, cell)
+    run = tune(data, cell.table, cell.task, past, cell.method, seed=cell.seed)
+    target = table(data, cell.table).task(cell.task)
+    width = target.worst - target.best
+    regret = (np.minimum.accumulate(run.y) - target.best) / (width if width > 0 else 1.0)
+    return [*cell, " ".join(f"{100 * value:.5g}" for value in regret)]
+
+
+def read(path: Path) -> dict[Cell, np.ndarray]:
+    if not path.exists():
+        return {}
+    with path.open(newline="") as file:
+        rows = csv.DictReader(file)
+        return {
+            Cell(*(int(row[f]) if f in ("count", "seed") else row[f] for f in FIELDS[:-1])): np.array(
+                row["regret"].split(), dtype=float
+            )
+            for row in rows
+        }
+
+
+def wanted(options: argparse.Namespace) -> list[Cell]:
+    cells = []
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
+        for name in options.tables:
+            names = sorted(table(options.data, name).tasks)
+            chosen = names if options.tasks is None else list(stream("tasks", name).permutation(names)[: options.tasks])
+            for task in chosen:
+                for kind in options.kinds:
+                    for method in options.methods:
+                        same = method == "gp"  # past runs play no part
+                        place = ("none", "true", 0) if same else (options.source, kind, options.count)
+                        cells.append(Cell(name, *place, str(task), seed, method))
+    return list(dict.fromkeys(cells))
+
+
+def run_missing(options: argparse.Namespace) -> None:
+    done = read(options.out)
+    missing = [cell for cell in wanted(options) if cell not in done]
+    fresh = not options.out.exists()
+    with options.out.open("a", newline="") as file, ProcessPoolExecutor(options.jobs) as pool:
+        writer = csv.writer(file)
+        if fresh:
+            writer.writerow(FIELDS)
+        for future in as_completed([pool.submit(run_cell, options.data, cell) for cell in missing]):
+            writer.writerow(future.result())
+            file.flush()
+
+
+def log_regret(curves: np.ndarray) -> float:
+    return float(np.log(curves.mean(axis=0)[1:] + 0.05).mean())
+
+
+def curves_of(results: dict[Cell, np.ndarray], cells: set[Cell], table: str, kind: str) -> dict[str, np.ndarray]:
+    """Regrets (runs, trials) of every method on the tasks and seeds that all of them have."""
+    found: dict[str, dict[tuple[str, int], np.ndarray]] = defaultdict(dict)
+    for cell, curve in results.items():
+        if cell in cells and cell.table == table and (cell.kind == kind or cell.method == "gp"):
+            found[cell.method][cell.task, cell.seed] = curve
+    common = sorted(set.intersection(*(set(entry) for entry in found.values()))) if found else []
+    return {method: np.array([entry[key] for key in common]) for method, entry in found.items()}
+
+
+def report(results: dict[Cell, np.ndarray], options: argparse.Namespace) -> None:
+    """One block per kind of past runs: every method on every table, and the mean over tables."""
+    cells = set(wanted(options))
+    for kind in options.kinds:
+        print(f"\npast runs: {options.source}, {kind}, {options.count or 'all'}. Runs, mean log regret, difference,")
+        print(f"100 x regret after {SHOWN}, p of the Wilcoxon test at {TESTED}")
+        totals = defaultdict(list)
+        for name in options.tables:
+            curves = curves_of(results, cells, name, kind)
+            if len(curves) < len(options.methods):
+                continue
+            first = curves[options.methods[0]]
+            for method in options.methods:
+                own = curves[method]
+                totals[method].append(log_regret(own))
+                shown = " ".join(f"{own[:, n - 1].mean():6.2f}" for n in SHOWN if n <= own.shape[1])
+                tested = [n - 1 for n in TESTED if n <= own.shape[1]]
+                p = " ".join(f"{signed_rank(first[:, n], own[:, n]):.3f}" for n in tested)
+                numbers = f"{len(own):4} {log_regret(own):6.2f} {log_regret(own) - log_regret(first):+6.2f}"
+                print(f"{name:<19}{method:<40}{numbers}  {shown}   {p}")
+        for method, values in totals.items():
+            gap = np.array(values) - np.array(totals[options.methods[0]])
+            numbers = f"{len(values):4} {np.mean(values):6.2f} {gap.mean():+6.2f}"
+            print(f"{'mean over tables':<19}{method:<40}{numbers}  lower on {int((gap < 0).sum())}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("RECOLLECT_DATA"), help="folder of the tables")
+    parser.add_argument("--out", type=Path, default=Path("task_prior_study.csv"))
+    parser.add_argument("--tables", nargs="+", default=TABLES, choices=TABLES)
+    parser.add_argument(
+        "--methods", nargs="+", default=["rgpe-taf", "gp", "task-prior"], help="the first is compared with"
+    )
+    parser.add_argument("--kinds", nargs="+", default=["true"], choices=KINDS)
+    parser.add_argument("--source", default="random", choices=["random", "gp"], help="how past runs were made")
+    parser.add_argument("--count", type=int, default=0, help="number of past runs; 0 means one on each other task")
+    parser.add_argument("--tasks", type=int, default=None, help="a sample of this many tasks of each table")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--report", action="store_true", help="run nothing")
+    options = parser.parse_args()
+    options.data = Path(options.data or ".")
+    if not options.report:
+        run_missing(options)
+    report(read(options.out), options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""`task-prior` in the optimizer: limits, pending points, spaces of every kind, and past runs of any length."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+
+from recollect import FAILED, InputError, Optimizer, Run, method
+from recollect.acquisition.functions import ExpectedImprovement
+from recollect.surrogate.gp import GP
+from recollect.transfer.task_prior import TaskPrior, TaskPriorPosterior
+
+SPACE = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
+GRID = [{"a": i / 7, "b": j / 7} for i in range(8) for j in range(8)]
+RNG = np.random.default_rng(1)
+
+
+def value(config: dict[str, Any], shift: float = 0.0) -> float:
+    return float((config["a"] - 0.3 - shift) ** 2 + (config["b"] - 0.7 + shift) ** 2)
+
+
+def past_runs(count: int, sign: float = 1.0, trials: int = 20) -> list[Run]:
+    runs = []
+    for i in range(count):
+        configs = [GRID[g] for g in RNG.permutation(len(GRID))[:trials]]
+        runs.append(Run(f"task {i}", configs, [sign * (1 + i) * value(c, 0.02 * i) for c in configs]))
+    return runs
+
+
+PAST = past_runs(4)
+
+
+def drive(optimizer: Optimizer, trials: int) -> list[dict[str, Any]]:
+    asked = []
+    for _ in range(trials):
+        asked.append(optimizer.ask())
+        optimizer.tell(asked[-1], value(asked[-1], 0.05))
+    return asked
+
+
+def test_without_past_runs_it_is_plain_bayesian_optimization() -> None:
+    both = [drive(Optimizer(SPACE, (), name, candidates=GRID, seed=3), 14) for name in ("task-prior", "gp")]
+    assert both[0] == both[1]
+
+
+def test_when_only_the_plain_process_counts_it_decides_as_gp_does() -> None:
+    optimizer = Optimizer(SPACE, PAST, "task-prior", candidates=GRID)
+    drive(optimizer, 6)
+    model = optimizer._fit_model()
+    assert isinstance(model.target, TaskPriorPosterior)
+    assert isinstance(model.target.plain, GP)
+    alone = replace(model.target, weights=np.append(np.zeros(len(model.target.processes)), 1.0))
+    X = optimizer.space.encode(GRID)
+    acquisition = method("task-prior").acquisition
+    assert acquisition is not None
+    scores = [
+        rule.prepare(replace(model, target=target).ensemble(X[:1]), RNG).score(X)
+        for rule, target in ((acquisition, alone), (ExpectedImprovement(), model.target.plain))
+    ]
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-9)
+
+
+def test_the_first_point_is_where_past_runs_are_best_on_average() -> None:
+    optimizer = Optimizer(SPACE, PAST, "task-prior", candidates=GRID)
+    first = optimizer.ask()
+    prior = optimizer._transfer_context().prior
+    assert prior is not None
+    assert first == GRID[int(prior.functions(optimizer.space.encode(GRID)).mean(axis=0).argmin())]
+
+
+def test_a_past_that_helps_beats_plain_search_and_one_that_misleads_does_not_hold_it_up() -> None:
+    good = drive(Optimizer(SPACE, PAST, "task-prior", candidates=GRID), 4)
+    assert min(value(c, 0.05) for c in good) < 0.01
+    misled = drive(Optimizer(SPACE, past_runs(4, sign=-1.0), "task-prior", candidates=GRID), 10)
+    assert min(value(c, 0.05) for c in misled) < 0.01
+
+
+def test_several_suggestions_at_once_are_spread() -> None:
+    optimizer = Optimizer(SPACE, PAST, "task-prior")
+    drive(optimizer, 4)
+    X = optimizer.space.encode(optimizer.ask(4))
+    gaps = np.linalg.norm(X[:, None] - X[None], axis=2)[np.triu_indices(4, 1)]
+    assert gaps.min() > 1e-3
+
+
+def test_a_pending_point_leaves_nothing_to_gain_there() -> None:
+    optimizer = Optimizer(SPACE, PAST, "task-prior", candidates=GRID)
+    drive(optimizer, 5)
+    X = optimizer.space.encode(GRID)
+    acquisition, model = method("task-prior").acquisition, optimizer._fit_model()
+    assert acquisition is not None
+    free = acquisition.prepare(model.ensemble(X[:0]), RNG).score(X)
+    best = int(free.argmax())
+    pending = acquisition.prepare(model.ensemble(X[[best]]), RNG).score(X)
+    assert pending[best] < free[best] - 1.0
+
+
+def test_conditional_spaces_and_failures_are_handled() -> None:
+    space = ConfigurationSpace(seed=0)
+    kind, a, b = Categorical("kind", ["x", "y"]), Float("a", (0.0, 1.0)), Float("b", (0.0, 1.0))
+    space.add(kind, a, b)
+    space.add(EqualsCondition(b, kind, "y"))
+
+    def objective(config: dict[str, Any]) -> float:
+        return float((config["a"] - 0.2) ** 2 + (0.3 if config["kind"] == "x" else (config["b"] - 0.5) ** 2))
+
+    drawn = [dict(config) for config in space.sample_configuration(30)]
+    past = [Run(f"task {i}", drawn[i::3], [objective(c) + i for c in drawn[i::3]]) for i in range(3)]
+    optimizer = Optimizer(space, past, "task-prior")
+    for number in range(8):
+        config = optimizer.ask()
+        optimizer.tell(config, FAILED if number in (0, 3) else objective(config))
+    assert optimizer.best is not None
+    assert optimizer.best.value is not None
+    assert optimizer.best.value < 0.1
+
+
+def test_past_runs_of_two_trials_and_of_many_take_part() -> None:
+    dense = [{"a": a, "b": b} for a, b in RNG.random((400, 2))]
+    runs = [Run("two", GRID[:2], [1.0, 2.0]), Run("many", dense, [value(c) for c in dense]), PAST[0]]
+    optimizer = Optimizer(SPACE, runs, "task-prior")
+    drive(optimizer, 3)
+    assert [entry.coefficient is not None for entry in optimizer.explain().past] == [True] * 3
+
+
+def test_a_method_has_one_way_to_use_past_runs() -> None:
+    with pytest.raises(InputError, match="not several"):
+        replace(method("rgpe-taf"), prior=TaskPrior())

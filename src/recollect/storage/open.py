@@ -302,9 +302,11 @@ def _create_tables(name: str, address: str, options: dict[str, Any]) -> None:
         try:
             RDBStorage(address, engine_kwargs=options)
             return
-        except SQLAlchemyError:
+        except SQLAlchemyError as error:
             # Where there are tables by now, another process may be creating them at this very moment.
-            if pause is None or not inspect(create_engine(address, **options)).get_table_names():
+            code = getattr(getattr(error, "orig", None), "sqlite_errorcode", 0) & 0xFF
+            damaged = code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+            if damaged or pause is None or not inspect(create_engine(address, **options)).get_table_names():
                 raise
             time.sleep(pause)
         except RuntimeError as error:  # tables of another version of Optuna

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -80,6 +81,34 @@ def test_a_reading_is_one_transaction_that_no_killed_writer_interrupts(file: Pat
             with pytest.raises(sqlite3.OperationalError, match="locked"):
                 writer.commit()
         assert list(fetch("select count(*) from studies")) == [(1,)]
+
+
+def test_a_damaged_schema_that_sqlite_cannot_quote_is_refused(file: Path) -> None:
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("pragma writable_schema = on")
+        broken = "update sqlite_master set name = cast(x'cf41' as text), sql = 'create tables' where name = 'studies'"
+        connection.execute(broken)
+    with pytest.raises(StorageError, match="malformed database schema"):
+        Memory(str(file)).runs()
+    with pytest.raises(InputError, match="the SQLite file cannot be read: malformed"):
+        read_runs(file)
+
+
+def test_a_damaged_database_is_refused_at_once(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only while another process creates the tables is it worth to wait."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        connection.execute("delete from alembic_version")
+        index = "select rootpage from sqlite_master where type = 'index' and tbl_name = 'alembic_version'"
+        ((page,),) = connection.execute(index)
+        ((size,),) = connection.execute("pragma page_size")
+    content = bytearray(file.read_bytes())
+    content[(page - 1) * size : page * size] = b"\xff" * size
+    file.write_bytes(content)
+    pauses: list[float] = []
+    monkeypatch.setattr("recollect.storage.open.time", SimpleNamespace(sleep=pauses.append))
+    with pytest.raises(StorageError, match="malformed"):
+        Memory(str(file)).runs()
+    assert pauses == []
 
 
 def test_a_file_that_nobody_may_heal_is_refused_with_the_reason(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,7 +86,7 @@ def test_a_table_without_a_name_is_named_after_its_file(tmp_path: Path) -> None:
     (tmp_path / "mine.v2.csv").write_text("task,x,error\na,1,0.5\n")
     text = 'format = 1\nmethods = ["gp"]\n[[benchmarks]]\ntable = "mine.v2.csv"\n'
     (spec,) = load_plan(written(tmp_path, text)).benchmarks
-    assert (spec.name, spec.table) == ("mine", str(tmp_path / "mine.v2.csv"))
+    assert (spec.name, spec.table) == ("mine.v2", str(tmp_path / "mine.v2.csv"))
     assert spec.open().tasks == ("a",)
 
 
@@ -181,11 +181,6 @@ def test_mistakes_are_named(tmp_path: Path, change: tuple[str, str], message: st
     with pytest.raises(InputError, match=message) as caught:
         load_plan(path)
     assert str(path) in str(caught.value)
-
-
-def test_a_table_without_a_name_has_that_of_its_file(tmp_path: Path) -> None:
-    plan = load_plan(written(tmp_path, WHOLE.replace('name = "mine"\n', "")))
-    assert plan.benchmarks[1] == BenchmarkSpec("mine", str(tmp_path / "mine.csv"), "forest", None, 1)
 
 
 def test_past_runs_are_as_long_as_the_plans_by_default(tmp_path: Path) -> None:

@@ -260,6 +260,16 @@ def test_what_past_runs_contribute_and_how_their_spaces_differ_is_shown(recollec
     assert "before: In the 13 configurations kept, values were ignored for 'gone' (13)." in text
 
 
+def test_past_runs_are_learned_from_under_old_names(recollect: Recollect, folder: Path) -> None:
+    x = [i / 12 for i in range(13)]
+    Memory("tuning.db").add(Run("before", [{"old": v} for v in x], [abs(v - 0.5) for v in x]), "p")
+    done = recollect(*tuned("--method", "rgpe-taf", "--json", "--rename", "old=x"), "sh", "-c", "echo {x}")
+    (entry,) = json.loads(done.out)["explanation"]["past"]
+    assert (entry["task"], entry["observations"]) == ("before", 13)
+    for wrong in ("old", "=x", "old="):
+        refused(recollect(*tuned("--rename", wrong), "echo", "{x}"), "--rename", "OLD=NEW", repr(wrong))
+
+
 def test_higher_is_better_when_asked_for_and_a_key_names_the_score(recollect: Recollect, folder: Path) -> None:
     command = ["sh", "-c", "echo 'acc: {x}'; echo seconds: 3"]
     done = recollect(*tuned("--maximize", "--key", "acc", "--json"), *command)

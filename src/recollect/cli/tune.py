@@ -99,6 +99,12 @@ Workers = Annotated[int, typer.Option(min=1, help="Number of programs to run at 
 MethodName = Annotated[
     str, typer.Option(help="Tuning method; 'recollect methods' lists them.", autocompletion=complete_method)
 ]
+Rename = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="OLD=NEW", help="New name of a hyperparameter that past runs have under an old one; may be repeated."
+    ),
+]
 Maximize = Annotated[bool, typer.Option("--maximize", help="Higher scores are better.")]
 Key = Annotated[str | None, typer.Option(help="Name under which the program prints its score.")]
 ScoreFile = Annotated[str | None, typer.Option(metavar="FILE", help="File to which the program writes its score.")]
@@ -120,6 +126,7 @@ def tune(  # noqa: PLR0913 - one argument for each option
     trial_seconds: TrialSeconds = None,
     workers: Workers = 1,
     method: MethodName = "rgpe-taf",
+    rename: Rename = None,
     maximize: Maximize = False,
     key: Key = None,
     score_file: ScoreFile = None,
@@ -142,11 +149,11 @@ def tune(  # noqa: PLR0913 - one argument for each option
         searched, chosen = read_space_file(space), catalog.method(method)
         template = parse_command(command, searched)
         programs = CommandEvaluator(template, workers, limit=trial_seconds, key=key, file=score_file or "")
-        opened, problem = _memory(memory, task), problem or DEFAULT_PROBLEM
+        opened, problem, names = _memory(memory, task), problem or DEFAULT_PROBLEM, _new_names(rename or [])
         _warn_about_unused(template.unused)
         with stoppable(lambda: _how_to_resume(opened, problem, task)):
             settings = TuningSettings(
-                trials=trials, memory=opened, problem=problem, task=task, method=chosen, seed=seed,
+                trials=trials, memory=opened, problem=problem, task=task, method=chosen, seed=seed, rename=names,
                 direction="maximize" if maximize else "minimize", seconds=seconds, target=target, progress=not quiet,
             )  # fmt: skip
             result = tune_with(programs, searched, settings)
@@ -163,6 +170,18 @@ def _memory(where: str | None, task: str | None) -> Memory | None:
     if task is None:
         raise InputError("--memory needs --task, the name of the dataset or instance of this run, but there is none")
     return patiently(lambda: Memory(where))
+
+
+def _new_names(pairs: list[str]) -> dict[str, str]:
+    """Return new names by old ones."""
+    names: dict[str, str] = {}
+    for pair in pairs:
+        old, equals, new = pair.partition("=")
+        if not old or not new or not equals:
+            raise InputError(f"--rename: expected OLD=NEW, such as learning_rate=lr, got {pair!r}")
+        if names.setdefault(old, new) != new:
+            raise InputError(f"--rename: {old!r} has two new names, {names[old]!r} and {new!r}")
+    return names
 
 
 def _warn_about_unused(unused: tuple[str, ...]) -> None:

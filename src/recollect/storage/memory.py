@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import warnings
 import weakref
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InputTypeError, RecollectWarning, StorageError
-from recollect.runs.run import Direction, Run, Unusable, left_out_message, why_unusable
+from recollect.runs.run import Direction, Run, Unusable, left_out_message, rename_hyperparameters, why_unusable
 from recollect.space.space import SpaceLike, compile_space
 from recollect.storage.administration import Moment, as_tags, select
 from recollect.storage.open import missing_reason, open_store, reading_from, storage_errors, without_password
@@ -161,6 +161,7 @@ class Memory(MemoryTasks):
         direction: Direction = "minimize",
         tags: str | Iterable[str] = (),
         since: Moment | None = None,
+        rename: Mapping[str, str] | None = None,
     ) -> list[Run]:
         """Return the past runs that a new run can learn from.
 
@@ -175,6 +176,7 @@ class Memory(MemoryTasks):
             tags: Only runs that have all these tags.
             since: Only runs of which a trial has finished, or that were added, at this moment or later: a datetime or
                 date, or either as ISO text ("2026-01-31").
+            rename: New names of hyperparameters of past runs by their old ones, such as ``{"learning_rate": "lr"}``.
 
         Returns:
             The runs, without their search spaces, oldest first.
@@ -189,6 +191,7 @@ class Memory(MemoryTasks):
             ]
             same_direction = [study for study in studies if study.direction == direction]
             runs = read_task_runs(self._store, same_direction, spaces=False)
+        runs = rename_hyperparameters(runs, rename)
         others = [
             f"{study.task!r} ({study.direction or 'several objectives'})"
             for study in studies

@@ -7,7 +7,7 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +19,7 @@ from recollect.optimizer.catalog import method as method_named
 from recollect.optimizer.method import Method
 from recollect.optimizer.optimizer import Optimizer
 from recollect.progress import progress_bars
-from recollect.runs.run import Direction, Run, Trial
+from recollect.runs.run import Direction, Run, Trial, rename_hyperparameters
 from recollect.space.space import SpaceLike, compile_space
 from recollect.storage.memory import Memory
 from recollect.storage.open import Store, patiently, storage_errors
@@ -29,7 +29,7 @@ from recollect.tuning.objective import Evaluator, InProcessEvaluator, Objective,
 from recollect.tuning.result import Result
 from recollect.tuning.trial_queue import TrialQueue
 from recollect.tuning.worker import Budget, Worker, WorkerStatus
-from recollect.validation import as_count
+from recollect.validation import as_count, as_list
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
@@ -49,6 +49,7 @@ class TuningSettings:
     problem: str = DEFAULT_PROBLEM
     task: str | None = None
     past: Iterable[Run] = ()
+    rename: Mapping[str, str] | None = None
     method: str | Method = "rgpe-taf"
     direction: Direction = "minimize"
     seconds: float | None = None
@@ -66,6 +67,7 @@ def minimize(  # noqa: PLR0913 - the public interface
     problem: str = DEFAULT_PROBLEM,
     task: str | None = None,
     past: Iterable[Run] = (),
+    rename: Mapping[str, str] | None = None,
     method: str | Method = "rgpe-taf",
     direction: Direction = "minimize",
     workers: int = 1,
@@ -91,6 +93,7 @@ def minimize(  # noqa: PLR0913 - the public interface
         problem: Name of the model or program; runs with the same name learn from each other.
         task: Name of the dataset or instance of this run. An unfinished task of the memory is resumed.
         past: Further past runs to learn from.
+        rename: New names of hyperparameters of past runs by their old ones, such as ``{"learning_rate": "lr"}``.
         method: Name from `recollect.methods`, or a `Method`.
         direction: ``"minimize"``, or ``"maximize"`` as in `maximize`.
         workers: Number of trials to evaluate at the same time, each in a process of its own if more than 1. If such a
@@ -119,7 +122,7 @@ def minimize(  # noqa: PLR0913 - the public interface
     if not callable(objective):
         raise InputTypeError(f"objective: expected a function of a configuration, got {type(objective).__name__}")
     evaluator = _evaluator(objective, as_count("workers", workers, minimum=1), trial_seconds)
-    settings = (trials, memory, problem, task, past, method, direction, seconds, target, seed, progress)
+    settings = (trials, memory, problem, task, past, rename, method, direction, seconds, target, seed, progress)
     return tune_with(evaluator, space, TuningSettings(*settings))
 
 
@@ -132,6 +135,7 @@ def maximize(  # noqa: PLR0913 - the public interface
     problem: str = DEFAULT_PROBLEM,
     task: str | None = None,
     past: Iterable[Run] = (),
+    rename: Mapping[str, str] | None = None,
     method: str | Method = "rgpe-taf",
     workers: int = 1,
     seconds: float | None = None,
@@ -152,9 +156,9 @@ def maximize(  # noqa: PLR0913 - the public interface
         >>> recollect.maximize(accuracy, {"C": (1e-3, 1e3, "log")}, memory="runs.db", problem="svm", task="wine")
     """
     return minimize(
-        objective, space, trials=trials, memory=memory, problem=problem, task=task, past=past, method=method,
-        direction="maximize", workers=workers, seconds=seconds, target=target, trial_seconds=trial_seconds, seed=seed,
-        progress=progress,
+        objective, space, trials=trials, memory=memory, problem=problem, task=task, past=past, rename=rename,
+        method=method, direction="maximize", workers=workers, seconds=seconds, target=target,
+        trial_seconds=trial_seconds, seed=seed, progress=progress,
     )  # fmt: skip
 
 
@@ -168,7 +172,7 @@ def tune_with(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) 
     store, note = memory.store, _settings_note(settings)
     try:
         study = patiently(lambda: _described_study(store, settings.problem, empty, note))
-        past = (*settings.past, *memory.past(empty.space, settings.problem, exclude=task, direction=empty.direction))
+        past = _past_runs(settings, memory, empty)
         queue = TrialQueue(store, study, empty.space, grace=GRACE_SECONDS)
         optimizer = Optimizer(
             empty.space, past, settings.method, horizon=settings.trials, seed=settings.seed,
@@ -183,6 +187,16 @@ def tune_with(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) 
             memory.close()
     influences = tuple(queue.state.influences.get(number) for number in sorted(queue.state.finished))
     return Result(_run_so_far(queue, empty), settings.problem, worker.stopped, worker.explain(), past, note, influences)
+
+
+def _past_runs(settings: TuningSettings, memory: Memory, empty: Run) -> tuple[Run, ...]:
+    """Return the runs that were passed and those of the memory, with hyperparameters renamed."""
+    assert empty.space is not None
+    passed = rename_hyperparameters(as_list("past", settings.past, of="recollect.Run"), settings.rename)
+    stored = memory.past(
+        empty.space, settings.problem, exclude=empty.task, direction=empty.direction, rename=settings.rename
+    )
+    return (*passed, *stored)
 
 
 def _described_study(store: Store, problem: str, empty: Run, note: dict[str, Any]) -> TaskStudy:

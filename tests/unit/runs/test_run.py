@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
-from recollect import FAILED, ConfigError, InputError, InputTypeError, Run, State, Trial
+from recollect import FAILED, ConfigError, InputError, InputTypeError, MissingExtraError, Run, State, Trial, read_runs
 
 SPACE = {"a": (0.0, 1.0), "b": ["u", "v"]}
 CONFIGS = [{"a": 0.25, "b": "u"}, {"a": 0.5, "b": "v"}, {"a": 0.75, "b": "u"}]
@@ -140,3 +141,52 @@ def test_a_run_of_what_is_no_list_is_refused(wrong: Any) -> None:
         Run("task", trials=[wrong])
     with pytest.raises(InputError, match="'minimize' or 'maximize'"):
         Run("task", direction=wrong)
+
+
+def test_a_pruned_trial_has_no_value_but_may_have_an_estimate_that_models_learn_from() -> None:
+    trials = [Trial({"a": 0.1}, 2.0), Trial({"a": 0.2}, None, State.PRUNED, estimate=1), Trial({}, None, State.PRUNED)]
+    run = Run("task", trials=[*trials, Trial({"a": 0.4}, None, State.FAILED)], direction="maximize")
+    assert run.values == [2.0, None, None, None]
+    assert run.best == trials[0]
+    assert run.y.tolist() == [-2.0, -1.0]
+    assert run.usable == (trials[0], trials[1])
+    assert (len(run.succeeded), len(run.pruned), len(run.failed)) == (1, 2, 1)
+    with pytest.raises(InputError, match="pruned trial has no value"):
+        Trial({}, 1.0, State.PRUNED)
+    for state, estimate in ((State.OK, 1.0), (State.FAILED, 1.0), (State.PRUNED, math.nan)):
+        with pytest.raises(InputError, match="only a pruned trial has an estimate"):
+            Trial({}, 1.0 if state is State.OK else None, state, estimate=estimate)
+
+
+def test_a_trial_without_a_result_may_lack_hyperparameters_but_has_no_others() -> None:
+    run = Run("task", trials=[Trial({"a": 0.5, "b": "u"}, 1.0), Trial({"a": 0.5}, None, State.FAILED)], space=SPACE)
+    assert len(run) == 2
+    for config in ({"a": 2.0}, {"c": 1}):
+        with pytest.raises(ConfigError, match="configuration 1"):
+            Run("task", trials=[run.trials[0], Trial(config, None, State.FAILED)], space=SPACE)
+    with pytest.raises(ConfigError, match=r"configuration 1.*missing"):
+        Run("task", trials=[run.trials[1], Trial({"a": 0.5}, 1.0)], space=SPACE)
+
+
+def test_a_frame_has_all_trials_and_can_be_read_again() -> None:
+    trials = [
+        Trial({"C": 0.5, "kernel": "rbf", "gamma": 2.0}, 1.5, seconds=3),
+        Trial({"C": 0.1, "kernel": "linear"}, None, State.FAILED),
+        Trial({"C": 0.2, "kernel": "linear"}, None, State.PRUNED),
+    ]
+    frame = Run("wine", trials=trials).to_frame()
+    assert frame.index.tolist() == [0, 1, 2]
+    assert list(frame.columns) == ["task", "C", "kernel", "gamma", "value", "state", "seconds"]
+    assert frame["state"].tolist() == ["ok", "failed", "pruned"]
+    assert frame["gamma"].isna().tolist() == [False, True, True]
+    (again,) = read_runs(frame)
+    assert (again.task, again.trials) == ("wine", tuple(trials))
+    assert len(Run("empty").to_frame()) == 0
+    with pytest.raises(InputError, match="'value' has the name of another column"):
+        Run("task", [{"value": 1}], [1.0]).to_frame()
+
+
+def test_without_pandas_the_frame_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match="pip install pandas"):
+        Run("task", [{"a": 1}], [1.0]).to_frame()

@@ -147,6 +147,14 @@ def test_past_runs_leave_out_the_task_other_problems_and_what_does_not_fit(tmp_p
         assert {run.task for run in memory.past(conditional(), exclude=["one", "two"])} == {"three", "four"}
 
 
+def test_past_runs_may_have_hyperparameters_under_old_names(memory: Memory) -> None:
+    memory.add(Run("old", [{"learning_rate": 0.1}, {"learning_rate": 0.2}], [1.0, 2.0]), "svm")
+    memory.add(Run("new", [{"lr": 0.1}, {"lr": 0.3}], [1.0, 2.0]), "svm")
+    past = memory.past({"lr": (0.0, 1.0)}, "svm", rename={"learning_rate": "lr"})
+    assert [run.configs for run in past] == [[{"lr": 0.1}, {"lr": 0.2}], [{"lr": 0.1}, {"lr": 0.3}]]
+    assert memory.run("old", "svm").configs[0] == {"learning_rate": 0.1}
+
+
 def test_a_task_that_has_trials_is_not_added_twice(memory: Memory) -> None:
     memory.add(example(), "svm")
     with pytest.raises(InputError, match="'one' of problem 'svm' has trials already"):

@@ -213,6 +213,16 @@ def test_past_runs_of_another_space_are_left_out_as_from_a_memory() -> None:
     assert result.run.configs == quietly(bowl, SPACE, trials=3).run.configs
 
 
+def test_hyperparameters_of_past_runs_are_renamed_wherever_they_come_from(tmp_path: Path) -> None:
+    old = {name: f"old {name}" for name in SPACE}
+    configs = quietly(bowl, SPACE, trials=6, method="random").run.configs
+    past = [Run(task, [{old[k]: v for k, v in c.items()} for c in configs], map(bowl, configs)) for task in ("a", "b")]
+    Memory(tmp_path / "m.db").add(past[0], "p")
+    rename = {new: name for name, new in old.items()}
+    given = {"memory": tmp_path / "m.db", "problem": "p", "past": past[1:], "task": "t", "trials": 1}
+    assert [run.task for run in quietly(bowl, SPACE, rename=rename, **given).past] == ["b", "a"]
+
+
 def test_nothing_succeeds_is_a_result_too() -> None:
     with pytest.warns(FailedTrialWarning):
         result = quietly(lambda _c: math.nan, trials=12, method="gp")

@@ -1,7 +1,7 @@
 """The search space of an Optuna study: distributions, inferred conditions, and a ConfigurationSpace of both.
 
 Optuna learns what an objective asks for only while it runs. An `InferredSpace` is what is known at one moment: from the
-completed trials of the study itself, from what the user stated, and from past studies where they agree, in this order.
+completed trials of the study itself, from what the user stated, and from what most past studies had, in this order.
 Parameters that cannot be part of it are independent: they are sampled one by one. These are parameters whose range
 changes between trials of the study, that come and go without a parent that explains it, or that the space cannot
 express. A parameter with steps is an integer in the space, the number of the step, so every value has one place there.
@@ -23,7 +23,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 from optuna.trial import FrozenTrial
 
 from recollect.errors import ConfigError, InputError, SpaceError
-from recollect.integrations.optuna.past_studies import PastStudy, constant_distributions, shared_distributions
+from recollect.integrations.optuna.past_studies import PastStudy, assumed_distributions, constant_distributions
 from recollect.runs.run import Config
 from recollect.space.presence import ALWAYS, PresenceRule, TrialParams, infer_conditions
 from recollect.space.space import Space, SpaceLike, compile_space
@@ -108,7 +108,7 @@ def infer_study_space(
     if stated is not None and stated.fixed:
         return InferredSpace(stated.distributions, {}, stated.space, fixed=True)
     requested = {name for trial in completed for name in trial.params}
-    assumed = {**shared_distributions(past), **(stated.distributions if stated else {})}
+    assumed = {**assumed_distributions(past)[0], **(stated.distributions if stated else {})}
     table = {name: distribution for name, distribution in assumed.items() if name not in requested}
     table |= constant_distributions(completed)
     usable = {name: distribution for name, distribution in table.items() if _expressible(name, distribution)}

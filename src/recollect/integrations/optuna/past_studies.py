@@ -8,21 +8,22 @@ of its trials.
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution
 from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from recollect._text import name_list
 from recollect.errors import InputError, InputTypeError, RecollectWarning, SpaceError, StorageError
-from recollect.runs.run import Config, Direction, Run
+from recollect.runs.run import Config, Direction, Run, rename_hyperparameters, renamed_config
 from recollect.space.presence import TrialParams
 from recollect.storage.memory import Memory
 from recollect.storage.open import Store, open_store
@@ -30,7 +31,7 @@ from recollect.storage.optuna_conversion import direction_of, distributions, fin
 from recollect.storage.run_reading import valid_trials
 from recollect.storage.sql_read import StoredTrial, read_finished, read_studies
 from recollect.storage.studies import NOTES_KEY, VOID_KEY
-from recollect.storage.study_spaces import stored_distribution_sets
+from recollect.storage.study_spaces import DistributionSets, distribution_sets, stored_distribution_sets, widest
 
 Identity = tuple[str, frozenset[datetime]]
 
@@ -42,30 +43,56 @@ class PastStudy:
     """One past run, with what its objective asked for."""
 
     run: Run
-    distributions: Mapping[str, BaseDistribution]  # of the parameters whose distribution never changed
+    distributions: Mapping[str, BaseDistribution]  # the widest of each parameter
     records: tuple[TrialParams, ...]  # the parameters of each trial that shows when they are present
     identity: Identity  # name of the study and start times of its trials
     listed: bool  # whether the user passed this very study or run, not a storage that contains it
 
 
-def read_past(past: Any) -> tuple[PastStudy, ...]:
-    """Read the argument ``past`` of the sampler; a single entry need not be in a list."""
+def read_past(past: Any, rename: Mapping[str, str] | None = None) -> tuple[PastStudy, ...]:
+    """Read the argument ``past`` of the sampler, and rename parameters; a single entry need not be in a list."""
     if isinstance(past, Run | Study | Memory | BaseStorage | str | PathLike):
         past = [past]
     if not isinstance(past, Iterable):
         raise InputTypeError(f"past: expected studies, storages, storage URLs, memories or runs, got {_typed(past)}")
-    return tuple(entry for number, source in enumerate(past) for entry in _read(source, number))
+    studies = [entry for number, source in enumerate(past) for entry in _read(source, number)]
+    runs = rename_hyperparameters([entry.run for entry in studies], rename)
+    return tuple(_renamed(entry, run, rename or {}) for entry, run in zip(studies, runs, strict=True))
 
 
-def shared_distributions(past: Sequence[PastStudy]) -> dict[str, BaseDistribution]:
-    """Return the distributions of the parameters on which all past studies with them agree."""
-    agreed: dict[str, BaseDistribution | None] = {}
+def _renamed(entry: PastStudy, run: Run, names: Mapping[str, str]) -> PastStudy:
+    """Return a past study with the renamed run, and all else renamed alike."""
+    if run is entry.run:
+        return entry
+    own = renamed_config(entry.distributions, names, f"study {run.task!r}")
+    records = [renamed_config(record.values, names, f"study {run.task!r}") for record in entry.records]
+    return replace(entry, run=run, distributions=own, records=_records(records))
+
+
+def assumed_distributions(past: Sequence[PastStudy]) -> tuple[dict[str, BaseDistribution], tuple[str, ...]]:
+    """Return the distribution that past studies suggest for each of their parameters, and the names they differ in.
+
+    It is the one that most of the studies with this parameter share, the newest of those tied. A range is widened to
+    the ranges of the others, as far as they have the same scale and step.
+    """
+    used: dict[str, list[BaseDistribution]] = {}
     for entry in past:
-        names = dict.fromkeys(name for record in entry.records for name in record.values)
-        for name in names if entry.distributions else ():  # a run without a space does not count
-            own = entry.distributions.get(name)
-            agreed[name] = own if name not in agreed or agreed[name] == own else None
-    return {name: distribution for name, distribution in agreed.items() if distribution is not None}
+        for name, distribution in entry.distributions.items():
+            used.setdefault(name, []).append(distribution)
+    assumed = {name: _most_common(own) for name, own in used.items()}
+    return assumed, tuple(name for name, own in used.items() if any(entry != own[0] for entry in own))
+
+
+def _most_common(distributions: Sequence[BaseDistribution]) -> BaseDistribution:
+    counts = Counter(distributions)
+    newest = {distribution: place for place, distribution in enumerate(distributions)}
+    chosen: Any = max(counts, key=lambda distribution: (counts[distribution], newest[distribution]))
+    if isinstance(chosen, CategoricalDistribution):
+        return chosen
+    alike = [entry for entry in distributions if type(entry) is type(chosen)]
+    alike = [entry for entry in alike if (entry.log, entry.step) == (chosen.log, chosen.step)]  # type: ignore[attr-defined]
+    wide: Any = widest([*alike, chosen])
+    return wide if wide.step == chosen.step else chosen  # type: ignore[no-any-return]
 
 
 def check_directions(past: Sequence[PastStudy], study: str, direction: Direction) -> None:
@@ -83,19 +110,21 @@ def usable_studies(past: Sequence[PastStudy], *, own: Identity, direction: Direc
     itself = [entry for entry in past if entry.identity[0] == own[0] and entry.identity[1] & own[1]]
     others = [entry for entry in past if entry.run.usable and entry not in itself]
     opposite = [entry for entry in others if not entry.listed and entry.run.direction != direction]
-    _warn_left_out(opposite, f"their direction is not {direction}")
+    warn_left_out(opposite, f"their direction is not {direction}")
     return [entry for entry in others if entry not in opposite]
 
 
-def with_shared_parameters(past: Sequence[PastStudy], names: Iterable[str]) -> list[PastStudy]:
-    """Return the past studies that have at least one of these parameters."""
+def split_by_shared_parameters(
+    past: Sequence[PastStudy], names: Iterable[str]
+) -> tuple[list[PastStudy], list[PastStudy]]:
+    """Return the past studies that have at least one of these parameters, and the others."""
     wanted = set(names)
     strange = [entry for entry in past if not any(wanted & record.values.keys() for record in entry.records)]
-    _warn_left_out(strange, f"they have none of the parameters {', '.join(sorted(wanted))}")
-    return [entry for entry in past if entry not in strange]
+    return [entry for entry in past if entry not in strange], strange
 
 
-def _warn_left_out(left_out: Sequence[PastStudy], reason: str) -> None:
+def warn_left_out(left_out: Sequence[PastStudy], reason: str) -> None:
+    """Name past studies that are left out, if there are any."""
     if left_out:
         names = name_list((repr(entry.run.task) for entry in left_out), MAX_NAMES_IN_WARNING)
         warnings.warn(f"past studies are left out because {reason}: {names}", RecollectWarning, stacklevel=2)
@@ -134,7 +163,7 @@ def _from_store(store: Store) -> Iterator[PastStudy]:
         trials = ended[study.id]
         yield PastStudy(
             run=Run(study.name, trials=valid_trials(trials, direction), direction=direction),
-            distributions={name: own[0] for name, own in by_study[study.id].items() if len(own) == 1},
+            distributions=_widest_of_each(by_study[study.id]),
             records=_records([trial.params for trial in trials if trial.state == TrialState.COMPLETE.name]),
             identity=identity_of(study.name, trials),
             listed=False,
@@ -147,7 +176,7 @@ def _from_study(study: Study) -> PastStudy:
     shown = [(frozen, trial.config) for frozen, trial in pairs if frozen.state == TrialState.COMPLETE]
     return PastStudy(
         run=Run(study.study_name, trials=[trial for _, trial in pairs], direction=direction),
-        distributions=constant_distributions(frozen for frozen, _ in shown),
+        distributions=_widest_of_each(distribution_sets(frozen for frozen, _ in shown)),
         records=_records([config for _, config in shown]),
         identity=identity_of(study.study_name, trials),
         listed=True,
@@ -158,6 +187,12 @@ def _records(configs: Sequence[Config]) -> tuple[TrialParams, ...]:
     """Return the trials of one study as evidence about the parameters that occur in it."""
     scope = frozenset(name for config in configs for name in config)
     return tuple(TrialParams(config, scope) for config in configs)
+
+
+def _widest_of_each(sets: DistributionSets) -> dict[str, BaseDistribution]:
+    """Return for each parameter what contains all its distributions in a study."""
+    wide = {name: widest(own) for name, own in sets.items() if own}
+    return {name: distribution for name, distribution in wide.items() if distribution is not None}
 
 
 def identity_of(name: str, trials: Iterable[FrozenTrial | StoredTrial]) -> Identity:

@@ -51,6 +51,7 @@ class TransferSampler(BaseSampler):
         horizon: int = 50,
         method: str | Method = "rgpe-taf",
         space: SpaceLike | Mapping[str, BaseDistribution] | None = None,
+        rename: Mapping[str, str] | None = None,
         seed: int | None = None,
         independent_sampler: BaseSampler | None = None,
     ) -> None:
@@ -62,14 +63,16 @@ class TransferSampler(BaseSampler):
             method: Name from `recollect.methods`, or a `recollect.Method`.
             space: What the objective will ask for, where past studies do not show it or disagree: a dict or
                 ``ConfigurationSpace`` as for `recollect.Optimizer`, or a dict of Optuna distributions.
+            rename: New names of parameters of past studies by their old ones, such as ``{"learning_rate": "lr"}``.
             seed: Seed of the random streams; None for a different one every time.
             independent_sampler: Samples the parameters that cannot be planned; by default at random.
 
         Raises:
             InputTypeError: An entry of ``past`` is none of these.
+            InputError: A trial has a name that is renamed and the new one as well.
             StorageError: A storage cannot be read.
         """
-        self._past = read_past(past)
+        self._past = read_past(past, rename)
         self._horizon = as_count("horizon", horizon, minimum=1)
         self._method = method_named(method)
         self._stated = parse_stated_space(space)

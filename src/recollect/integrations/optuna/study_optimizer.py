@@ -31,6 +31,7 @@ from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
+from recollect._text import name_list
 from recollect.errors import ConfigError, ExhaustedError, RecollectWarning
 from recollect.integrations.optuna import inferred_space, past_studies
 from recollect.integrations.optuna.inferred_space import InferredSpace, StatedSpace, to_space
@@ -209,6 +210,7 @@ class StudyView:
 
     def _reset(self) -> None:
         self._sources: list[PastStudy] | None = None
+        self._left_out: list[PastStudy] = []  # that the user has not been told about
         self._trials: Sequence[FrozenTrial] = ()
         self._read_for: int | None = None
         self._completed: dict[int, FrozenTrial] = {}
@@ -268,6 +270,7 @@ class StudyView:
             own = past_studies.identity_of(self._name, self._trials)
             self._sources = past_studies.usable_studies(self._past, own=own, direction=self._direction)
             self._inferred = inferred_space.infer_study_space((), self._sources, self._stated)
+            self._say_what_is_assumed(trials)
         completed = [trial for trial in trials if trial.state == TrialState.COMPLETE]
         news = [trial for trial in completed if trial.number not in self._completed]
         for trial in news:
@@ -282,6 +285,20 @@ class StudyView:
             self._inferred = inferred_space.infer_study_space(
                 list(self._completed.values()), self._sources, self._stated
             )
+
+    def _say_what_is_assumed(self, trials: Sequence[FrozenTrial]) -> None:
+        """Say which parameters past studies disagree about, before the study itself has shown what it asks for."""
+        assumed, disputed = past_studies.assumed_distributions(self._sources or ())
+        stated = {} if self._stated is None else self._stated.distributions
+        unclear = [name for name in disputed if name not in stated]
+        if unclear and not any(trial.state == TrialState.COMPLETE for trial in trials):
+            entries = ", ".join(f"{name!r}: {assumed[name]}" for name in unclear)
+            message = (
+                f"past studies differ in {name_list(map(repr, unclear))}; the first trial assumes {{{entries}}}. If "
+                "the objective asks for something else, state it: TransferSampler(..., space={name: distribution}). "
+                'If a parameter had another name: TransferSampler(..., rename={"old": "new"})'
+            )
+            warnings.warn(message, RecollectWarning, stacklevel=2)
 
     def _whole_trials(self, study: Study) -> Sequence[FrozenTrial]:
         """Read the trials; read again if one has parameters but no published suggestion.
@@ -314,6 +331,11 @@ class StudyView:
     def _optimizer_for(self, inferred: InferredSpace, settings: SamplerSettings) -> StudyOptimizer:
         if self.optimizer is None or not inferred.is_same_as(self.optimizer.inferred):
             assert self._sources is not None
-            runs = [entry.run for entry in past_studies.with_shared_parameters(self._sources, inferred.distributions)]
+            kept, self._left_out = past_studies.split_by_shared_parameters(self._sources, inferred.distributions)
+            runs = [entry.run for entry in kept]
             self.optimizer = StudyOptimizer(inferred, runs, direction=self._direction, settings=settings)
+        if self._completed or self._stated is not None:  # before, the parameters are only assumed
+            reason = f"they have none of the parameters {', '.join(sorted(inferred.distributions))}"
+            past_studies.warn_left_out(self._left_out, reason)
+            self._left_out = []
         return self.optimizer

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import optuna
 import pytest
-from optuna.distributions import FloatDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 
 from recollect import Memory, RecollectWarning, Run
 from recollect.integrations.optuna.past_studies import (
     PastStudy,
+    assumed_distributions,
     identity_of,
     read_past,
-    shared_distributions,
+    split_by_shared_parameters,
     usable_studies,
-    with_shared_parameters,
+    warn_left_out,
 )
 
 
@@ -65,7 +67,7 @@ def test_a_database_read_at_once_gives_what_optuna_reads_study_by_study(tmp_path
     (expected,) = read_past(study)
     assert {trial.ok for trial in expected.run.trials} == {True, False}
     assert any(trial.notes and "pruned" in trial.notes[0] for trial in expected.run.trials)
-    assert set(expected.distributions) == {"kernel", "C", "n", "gamma"}
+    assert set(expected.distributions) == {"kernel", "C", "n", "gamma", "changing"}
     for given in (url, tmp_path / "studies.db", optuna.storages.RDBStorage(url), study._storage):
         first, second = read_past(given)
         assert same(first, expected)
@@ -116,12 +118,49 @@ def test_nothing_is_taken_from_studies_without_a_completed_trial() -> None:
     failed = optuna.create_study()
     failed.optimize(lambda trial: trial.suggest_float("x", 0.0, 1.0) / 0, n_trials=2, catch=ZeroDivisionError)
     past = read_past([empty, failed, Run("nothing", [], [])])
-    assert shared_distributions(past) == {}
+    assert assumed_distributions(past) == ({}, ())
     assert usable_studies(past, own=identity_of("now", []), direction="minimize") == []
 
 
 def test_many_that_are_left_out_are_counted_rather_than_listed() -> None:
     past = read_past([Run(f"run {number}", [{"x": 1.0}], [1.0]) for number in range(9)])
     with pytest.warns(RecollectWarning, match="none of the parameters y: 'run 0', 'run 1', 'run 2' and 6 more"):
-        assert with_shared_parameters(past, ["y"]) == []
-    assert with_shared_parameters(past, ["x", "y"]) == list(past)
+        warn_left_out(split_by_shared_parameters(past, ["y"])[1], "they have none of the parameters y")
+    assert split_by_shared_parameters(past, ["x", "y"]) == (list(past), [])
+
+
+def studies_with(name: str, *distributions: BaseDistribution) -> list[optuna.Study]:
+    studies = []
+    for distribution in distributions:
+        study = optuna.create_study()
+        low = distribution.to_external_repr(distribution.to_internal_repr(getattr(distribution, "low", "a")))
+        study.add_trial(optuna.create_trial(params={name: low}, distributions={name: distribution}, value=1.0))
+        studies.append(study)
+    return studies
+
+
+@pytest.mark.parametrize(
+    ("used", "assumed"),
+    [
+        ([FloatDistribution(0, 1), FloatDistribution(0, 1)], FloatDistribution(0, 1)),
+        ([FloatDistribution(0, 1), FloatDistribution(0, 1), FloatDistribution(0, 2)], FloatDistribution(0, 2)),
+        ([FloatDistribution(1, 9, log=True), FloatDistribution(1, 8)], FloatDistribution(1, 8)),
+        ([FloatDistribution(1, 9, log=True)] * 2 + [FloatDistribution(0, 8)], FloatDistribution(1, 9, log=True)),
+        ([IntDistribution(1, 9, step=2)] * 2 + [IntDistribution(2, 20, step=2)], IntDistribution(1, 9, step=2)),
+        ([IntDistribution(1, 9)] * 2 + [FloatDistribution(0, 99)], IntDistribution(1, 9)),
+        ([CategoricalDistribution("ab")] * 2 + [CategoricalDistribution("abc")], CategoricalDistribution("ab")),
+        ([CategoricalDistribution("ab"), CategoricalDistribution("abc")], CategoricalDistribution("abc")),
+    ],
+)
+def test_most_past_studies_decide_and_of_those_tied_the_newest(used: list[BaseDistribution], assumed: Any) -> None:
+    distributions, disputed = assumed_distributions(read_past(studies_with("p", *used)))
+    assert distributions == {"p": assumed}
+    assert disputed == (() if len(set(used)) == 1 else ("p",))
+
+
+def test_parameters_are_renamed_everywhere_in_a_past_study() -> None:
+    (study,) = studies_with("learning_rate", FloatDistribution(0, 1))
+    (entry,) = read_past(study, {"learning_rate": "lr"})
+    assert entry.run.configs == [{"lr": 0.0}]
+    assert entry.distributions == {"lr": FloatDistribution(0, 1)}
+    assert [(dict(record.values), record.scope) for record in entry.records] == [({"lr": 0.0}, frozenset({"lr"}))]

@@ -152,11 +152,10 @@ def tune(  # noqa: PLR0913 - one argument for each option
         opened, problem, names = _memory(memory, task), problem or DEFAULT_PROBLEM, _new_names(rename or [])
         _warn_about_unused(template.unused)
         with stoppable(lambda: _how_to_resume(opened, problem, task)):
-            settings = TuningSettings(
+            result = tune_with(programs, searched, TuningSettings(
                 trials=trials, memory=opened, problem=problem, task=task, method=chosen, seed=seed, rename=names,
                 direction="maximize" if maximize else "minimize", seconds=seconds, target=target, progress=not quiet,
-            )  # fmt: skip
-            result = tune_with(programs, searched, settings)
+            ))  # fmt: skip
     best = template.fill(config, score_file=score_file or DEFAULT_SCORE_FILE) if (config := result.best_config) else []
     (_print_json if as_json else _print)(result, best, None if opened is None else opened.store.name)
 

@@ -13,16 +13,15 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, Literal
 
 import numpy as np
 
 from recollect._text import name_list
-from recollect.errors import ConfigError, InputError, InputTypeError, MissingExtraError, RecollectWarning
+from recollect.errors import ConfigError, InputError, InputTypeError, MissingExtraError
 from recollect.numerics.arrays import FloatArray
 from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.validation import as_list
@@ -308,49 +307,6 @@ class Run:
         for name, value in fields.items():
             object.__setattr__(grown, name, value)
         return grown
-
-
-def rename_hyperparameters(runs: Sequence[Run], rename: Mapping[str, str] | None) -> list[Run]:
-    """Return past runs with some hyperparameters renamed, without their spaces where something changed.
-
-    Args:
-        runs: The past runs.
-        rename: New names by old ones; None changes nothing.
-
-    A warning names what occurs in no run, neither under its old nor under its new name.
-
-    Raises:
-        InputTypeError: ``rename`` is not a mapping from names to names.
-        InputError: A trial has an old name and its new one.
-    """
-    if rename is None:
-        return list(runs)
-    pairs = rename.items() if isinstance(rename, Mapping) else [(rename, None)]
-    if not all(isinstance(name, str) and name for pair in pairs for name in pair):
-        expected = 'new names by old ones, such as {"learning_rate": "lr"}'
-        raise InputTypeError(f"rename: expected {expected}, got {rename!r}")
-    used = {name for run in runs if isinstance(run, Run) for trial in run.trials for name in trial.config}
-    for old, new in rename.items():
-        if used and not {old, new} & used:
-            message = f"rename: no past run has {old!r}; their hyperparameters are {name_list(sorted(used))}"
-            warnings.warn(message, RecollectWarning, stacklevel=3)
-    return [_renamed(run, rename) if isinstance(run, Run) else run for run in runs]
-
-
-def renamed_config(config: Mapping[str, Any], names: Mapping[str, str], where: str) -> Config:
-    """Return a configuration with new names; InputError if it has an old name and its new one."""
-    for old, new in names.items():
-        if old in config and new in config and old != new:
-            raise InputError(f"rename: {where} has both {old!r} and {new!r}, so one cannot be renamed to the other")
-    return {names.get(name, name): value for name, value in config.items()}
-
-
-def _renamed(run: Run, names: Mapping[str, str]) -> Run:
-    if not any(names.keys() & trial.config.keys() for trial in run.trials):
-        return run
-    where = f"run {run.task!r}"
-    trials = [replace(trial, config=renamed_config(trial.config, names, where)) for trial in run.trials]
-    return Run(run.task, trials=trials, direction=run.direction)
 
 
 class Unusable(Enum):

@@ -14,7 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InputTypeError, RecollectWarning, StorageError
-from recollect.runs.run import Direction, Run, Unusable, left_out_message, rename_hyperparameters, why_unusable
+from recollect.runs.renaming import rename_hyperparameters
+from recollect.runs.run import Direction, Run, Unusable, left_out_message, why_unusable
 from recollect.space.space import SpaceLike, compile_space
 from recollect.storage.administration import Moment, as_tags, select
 from recollect.storage.open import missing_reason, open_store, reading_from, storage_errors, without_password

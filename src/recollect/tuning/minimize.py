@@ -19,7 +19,8 @@ from recollect.optimizer.catalog import method as method_named
 from recollect.optimizer.method import Method
 from recollect.optimizer.optimizer import Optimizer
 from recollect.progress import progress_bars
-from recollect.runs.run import Direction, Run, Trial, rename_hyperparameters
+from recollect.runs.renaming import rename_hyperparameters
+from recollect.runs.run import Direction, Run, Trial
 from recollect.space.space import SpaceLike, compile_space
 from recollect.storage.memory import Memory
 from recollect.storage.open import Store, patiently, storage_errors

@@ -23,7 +23,8 @@ from optuna.trial import FrozenTrial, TrialState
 
 from recollect._text import name_list
 from recollect.errors import InputError, InputTypeError, RecollectWarning, SpaceError, StorageError
-from recollect.runs.run import Config, Direction, Run, rename_hyperparameters, renamed_config
+from recollect.runs.renaming import rename_hyperparameters, renamed_config
+from recollect.runs.run import Config, Direction, Run
 from recollect.space.presence import TrialParams
 from recollect.storage.memory import Memory
 from recollect.storage.open import Store, open_store

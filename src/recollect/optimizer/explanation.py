@@ -16,11 +16,12 @@ import numpy as np
 
 from recollect._text import plural
 from recollect.numerics.arrays import FloatArray
+from recollect.optimizer.history import History
 from recollect.optimizer.method import Method
 from recollect.optimizer.model import FALSE_POSITIVE_RATE, MIN_ORDERED_PAIRS, FittedModel
 from recollect.optimizer.past_runs import PastRun
 from recollect.optimizer.suggestion import Suggestion
-from recollect.runs.run import Run, sign_of
+from recollect.runs.run import Direction, sign_of
 from recollect.transfer.task_prior import TaskPriorPosterior
 from recollect.transfer.weighting.base import Weights
 from recollect.transfer.weighting.ranking import misranked_counts
@@ -156,11 +157,11 @@ class Explanation:
 
 
 def explain(
-    method: Method, run: Run, past: tuple[PastRun, ...],
+    method: Method, history: History, past: tuple[PastRun, ...],
     *, model: FittedModel | None, last: Suggestion | None, mean_weights: FloatArray | None,
 ) -> Explanation:  # fmt: skip
     """Summarize a run, its model, its last suggestion and the mean weights (k + 1,) of all suggestions by models."""
-    best = run.best
+    best = history.best
     weights = None if model is None or len(model.weights.values) == 1 else model.weights
     shares = None if weights is None or last is None or model is None or model.sources is None else last.shares
     measured = _measured(weights or Weights.uniform(0), shares, None if weights is None else mean_weights)
@@ -168,7 +169,7 @@ def explain(
     for row, coefficient in zip(measured, [] if posterior is None else posterior.coefficients(), strict=False):
         row["coefficient"] = float(coefficient)
     rows = iter(measured if weights is not None else ())
-    mean, std = _in_user_units(run, model, last)
+    mean, std = _in_user_units(history.direction, model, last)
     influences = [
         Influence(
             entry.task, 0 if entry.data is None else len(entry.data.y), used=entry.used and method.transfers,
@@ -178,13 +179,13 @@ def explain(
     ]  # fmt: skip
     return Explanation(
         method=method.name,
-        trials=len(run),
-        failed=len(run.failed),
+        trials=len(history),
+        failed=len(history.failed),
         best_value=None if best is None else best.value,
         reason="nothing has been suggested yet" if last is None else last.reason,
         predicted_mean=mean,
         predicted_std=std,
-        target=Influence("(this task)", len(run.usable), used=True, **measured[-1]),
+        target=Influence("(this task)", history.usable, used=True, **measured[-1]),
         past=tuple(influences),
         notes=() if last is None else last.notes,
         pairs=None if model is None or weights is None else model.F.shape[1] * (model.F.shape[1] - 1),
@@ -212,11 +213,13 @@ def _measured(weights: Weights, shares: FloatArray | None, mean_weights: FloatAr
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=False)]
 
 
-def _in_user_units(run: Run, model: FittedModel | None, last: Suggestion | None) -> tuple[float | None, float | None]:
+def _in_user_units(
+    direction: Direction, model: FittedModel | None, last: Suggestion | None
+) -> tuple[float | None, float | None]:
     if model is None or last is None or last.mean is None or last.std is None:
         return None, None
     prediction = model.in_units_of_y(last.mean, last.std)
-    return (None, None) if prediction is None else (sign_of(run.direction) * prediction[0], prediction[1])
+    return (None, None) if prediction is None else (sign_of(direction) * prediction[0], prediction[1])
 
 
 def _summary(shown: Explanation) -> str:

@@ -20,6 +20,7 @@ from recollect.numerics.linalg import single_threaded
 from recollect.optimizer.catalog import method as find_method
 from recollect.optimizer.design import design_size, draw_design, learned_design, prior_design
 from recollect.optimizer.explanation import Explanation, explain
+from recollect.optimizer.history import History
 from recollect.optimizer.method import POINTS_WITHOUT_PAST, Method
 from recollect.optimizer.model import FittedModel, TransferContext, fit_model, make_transfer_context
 from recollect.optimizer.past_runs import PastRun, align_past_runs, check_method
@@ -90,7 +91,6 @@ class Optimizer:
         self._method = find_method(method)
         self._horizon = as_count("horizon", horizon, minimum=1)
         self._entropy = np.random.SeedSequence(None if seed is None else as_count("seed", seed, minimum=0)).entropy
-        self._run = Run(space=compiled, direction=direction)
         self._past = align_past_runs(past, compiled, direction, self._method)
         check_method(self._method, compiled, self._past)
         method, horizon = self._method, self._horizon
@@ -99,7 +99,7 @@ class Optimizer:
         self._free: BoolArray = np.ones(len(self._region.index), dtype=bool)  # candidates that are not taken
         self._context: TransferContext | None = None  # created by the first ask
         self._pending: dict[bytes, _Pending] = {}
-        self._rows: list[FloatArray] = []
+        self._history = History(Run(space=compiled, direction=direction), len(self._space.names))
         self._taken: set[bytes] = set()
         self._design: FloatArray | None = None
         self._exploration: FloatArray | None = None
@@ -114,7 +114,7 @@ class Optimizer:
         """Return the state without the lock, for `pickle` and `copy`; what is changed in place is copied."""
         with self._lock:
             return {
-                name: value.copy() if isinstance(value, list | dict | set | np.ndarray) else value
+                name: value.copy() if isinstance(value, dict | set | np.ndarray | History) else value
                 for name, value in vars(self).items()
                 if name != "_lock"
             }
@@ -136,12 +136,12 @@ class Optimizer:
     @property
     def run(self) -> Run:
         """All finished trials, as an immutable value."""
-        return self._run
+        return self._history.run
 
     @property
     def best(self) -> Trial | None:
         """The best trial so far, or None while none has succeeded."""
-        return self._run.best
+        return self._history.best
 
     @property
     def pending(self) -> list[Config]:
@@ -239,7 +239,7 @@ class Optimizer:
         with self._lock:
             if self._pending.pop(key, None) is None:
                 raise InputError(f"cancel: this configuration is not pending: {dict(config)!r}")
-            if key not in {row_key(x) for x in self._rows}:
+            if key not in self._history:
                 self._taken.discard(key)
                 if key in self._region.index:
                     self._free[self._region.index[key]] = True
@@ -252,7 +252,9 @@ class Optimizer:
         """
         with self._lock:
             means = self._weight_sum / self._model_suggestions if self._model_suggestions else None
-            return explain(self._method, self._run, self._past, model=self._model, last=self._last, mean_weights=means)
+            return explain(
+                self._method, self._history, self._past, model=self._model, last=self._last, mean_weights=means
+            )
 
     def _ask_one(self) -> Config:
         suggestion = self._choose()
@@ -264,15 +266,15 @@ class Optimizer:
         return dict(config)
 
     def _choose(self) -> Suggestion:
-        index = len(self._run) + len(self._pending)
+        index = len(self._history) + len(self._pending)
         if (planned := self._from_design(index)) is not None:
             return planned
         rng = self._stream(SUGGEST, index)
-        untried = Untried(self._space, frozenset(self._taken), self._region.choices(self._free), self._failed_rows())
+        untried = Untried(self._space, self._taken, self._region.choices(self._free), self._history.failed)
         acquisition = self._method.acquisition
         if acquisition is None:
             return suggest_at_random(untried, "uniform random search", rng)
-        if not self._modelled().any():
+        if not self._history.can_be_modelled():
             return suggest_at_random(untried, "drawn at random: no trial has succeeded yet", rng)
         try:
             model = self._fit_model()
@@ -294,7 +296,7 @@ class Optimizer:
             self._design = self._draw_design(size)
         size = min(size, len(self._design))
         learned = self._method.design.kind == "portfolio" and sources is not None
-        if index >= size and (not learned or self._modelled().any()):
+        if index >= size and (not learned or self._history.can_be_modelled()):
             return None
         name = "the portfolio learned from past runs" if learned else "the initial design"
         return self._first_untaken(self._design, "point {} of " + name)
@@ -338,20 +340,11 @@ class Optimizer:
 
     def _fit_model(self) -> FittedModel:
         if self._model is None or self._stale:
-            rng = self._stream(MODEL, len(self._run))
-            modelled = self._modelled()
-            X, y = np.array(self._rows)[modelled], self._run.y[modelled[self._usable()]]
+            rng = self._stream(MODEL, len(self._history))
+            X, y = self._history.modelled()
             self._model = fit_model(self._method, self._transfer_context(), X, y, previous=self._model, rng=rng)
             self._stale = False
         return self._model
-
-    def _usable(self) -> BoolArray:
-        return np.array([trial.learned_value is not None for trial in self._run.trials], dtype=bool)
-
-    def _modelled(self) -> BoolArray:
-        """Which trials (t,) a model can use: those that are usable and lie in the space searched, or close to it."""
-        placed = np.array([not np.isnan(x).all() for x in self._rows], dtype=bool)
-        return np.asarray(self._usable() & placed)
 
     def _all_candidates(self) -> FloatArray | None:
         return self._region.choices(np.ones_like(self._free))
@@ -360,13 +353,8 @@ class Optimizer:
         rows = [entry.x for entry in self._pending.values() if not np.isnan(entry.x).all()]
         return np.array(rows).reshape(-1, len(self._space.names))
 
-    def _failed_rows(self) -> FloatArray:
-        rows = [x for x, trial in zip(self._rows, self._run.trials, strict=True) if trial.state is State.FAILED]
-        return np.array(rows).reshape(-1, len(self._space.names))
-
     def _record(self, x: FloatArray, trial: Trial) -> None:
-        self._run = self._run.with_trial(trial)
-        self._rows.append(x)
+        self._history.append(x, trial)
         self._take(row_key(x))
         self._stale = self._stale or trial.learned_value is not None
 
@@ -378,10 +366,11 @@ class Optimizer:
     def _resume(self, run: Run) -> None:
         if not isinstance(run, Run):
             raise InputTypeError(f"run must be a recollect.Run, got {type(run).__name__}")
-        if run.direction != self._run.direction:
-            own = f"this optimizer has {self._run.direction!r}"
+        if run.direction != self._history.direction:
+            own = f"this optimizer has {self._history.direction!r}"
             raise InputError(f"the run to resume has direction {run.direction!r}, but {own}")
-        self._run = Run(run.task, space=self.space, direction=run.direction)
+        empty = Run(run.task, space=self.space, direction=run.direction)
+        self._history = History(empty, len(self._space.names))
         self.space.encode(run.configs)  # all are checked before any is recorded
         for trial in run.trials:
             self._record(self._region.encode(trial.config), trial)

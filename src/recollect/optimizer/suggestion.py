@@ -10,6 +10,7 @@ candidate is multiplied by its probability of feasibility (`acquisition.function
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,7 +32,7 @@ class Untried:
     """What may still be suggested."""
 
     space: Space  # the one searched
-    taken: frozenset[bytes]  # row keys of what was evaluated or is pending
+    taken: Set[bytes]  # row keys of what was evaluated or is pending
     candidates: FloatArray | None  # the free ones (m, d); None for a continuum
     failed: FloatArray  # the points (f, d) that failed
 

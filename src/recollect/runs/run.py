@@ -302,11 +302,15 @@ class Run:
 
     def with_trial(self, trial: Trial) -> Run:
         """Return a new run with this trial added at the end."""
-        grown = object.__new__(Run)  # without encoding all trials again
-        fields = {"task": self.task, "trials": (*self.trials, trial), "space": self.space, "direction": self.direction}
+        return self.with_trials((*self.trials, trial))
+
+    def with_trials(self, trials: Iterable[Trial]) -> Run:
+        """Return a new run with these trials, whose configurations belong to its space, instead of its own."""
+        other = object.__new__(Run)  # without encoding all trials again
+        fields = {"task": self.task, "trials": tuple(trials), "space": self.space, "direction": self.direction}
         for name, value in fields.items():
-            object.__setattr__(grown, name, value)
-        return grown
+            object.__setattr__(other, name, value)
+        return other
 
 
 class Unusable(Enum):

@@ -19,6 +19,7 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 
+from api_reference import api_reference  # noqa: E402
 from command_reference import command_reference  # noqa: E402
 from site_map import BORROWED, is_placeholder, page_of, project_urls  # noqa: E402
 
@@ -44,7 +45,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are borrowed or generated."""
     for name, source in BORROWED.items():
         files.append(File.generated(config, name, content=(ROOT / source).read_text()))
-    files.append(File.generated(config, "command-reference.md", content=command_reference()))
+    for name, text in ({"command-reference.md": command_reference()} | api_reference()).items():
+        files.append(File.generated(config, name, content=text))
     return files
 
 

@@ -30,8 +30,8 @@ PAGES: Mapping[str, ApiPage] = {
     "api/tuning.md": ApiPage(
         "Tune a function",
         "[minimize][recollect.minimize] and [maximize][recollect.maximize] evaluate an objective, store its trials in "
-        "a [memory](runs.md) and return a [Result][recollect.Result]. "
-        "",
+        "a [memory](runs.md) and return a [Result][recollect.Result]. The tutorial: "
+        "[Tune a function](../tutorials/tune-a-function.md).",
         ("recollect.minimize", "recollect.maximize", "recollect.Result"),
     ),
     "api/ask-and-tell.md": ApiPage(

@@ -1,0 +1,30 @@
+"""Every code block of the site runs as written, or is marked as not to be run (``console``, ``text``)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.helpers.documents import ROOT, code_blocks, execute
+
+# Their code is run by tests of their own.
+ELSEWHERE = {
+    *("command-line.md", "importing.md", "memory.md", "methods.md", "optuna.md", "scikit-learn.md", "sequence.md"),
+}
+PAGES = [
+    page for page in sorted(ROOT.glob("docs/**/*.md")) if page.relative_to(ROOT / "docs").as_posix() not in ELSEWHERE
+]
+WITH_CODE = [page for page in PAGES if code_blocks(page.read_text())]
+LANGUAGES = {"python", "sh", "text", "console", "json", "toml"}
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
+def test_the_code_of_a_page_runs_as_written_block_after_block(page: Path, tmp_path: Path) -> None:
+    for language, code in code_blocks(page.read_text()):
+        execute(language, code, tmp_path)
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: page.stem)
+def test_every_code_block_says_what_it_is(page: Path) -> None:
+    assert set(re.findall(r"^```(\S*)", page.read_text(), flags=re.MULTILINE)[::2]) <= LANGUAGES

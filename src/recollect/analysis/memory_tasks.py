@@ -43,6 +43,8 @@ from recollect.transfer.sources import SourceData, Sources
 SOBOL_POINTS, MAX_TRIED_POINTS = 512, 1536
 FLAT = 1e-3  # a model that varies by less, in standard deviations of the task's values, has found no pattern
 PORTFOLIO_METHOD, PORTFOLIO_SIZE = "smfo", 8
+MIN_GAIN = 0.001  # of the gap: a further configuration that closes less of it is not worth a trial
+MAX_OPTIMAL = 300  # tasks whose order is the best one of their tree
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,7 +217,8 @@ def similarity_order(similarity: FloatArray) -> IntArray:
 
         distance = 1.0 - similarity[np.ix_(order, order)]
         np.fill_diagonal(distance, 0.0)
-        tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
+        best_order = len(order) <= MAX_OPTIMAL  # its time grows with the third power
+        tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=best_order)
         order = order[leaves_list(tree)]
     return np.concatenate([order, np.flatnonzero(flat)]).astype(np.intp)
 
@@ -232,15 +235,20 @@ class RecommendedPortfolio:
     gaps: FloatArray
     best_for: IntArray  # (c,): number of tasks on which each is predicted to be the best of all
     tasks: int
+    stopped: bool = False  # whether further ones were left out, since they gain nothing
 
 
 def recommended_portfolio(models: TaskModels, size: int = PORTFOLIO_SIZE) -> RecommendedPortfolio:
-    """Return the configurations that all modelled tasks recommend; deterministic."""
+    """Return the configurations that all modelled tasks recommend, as long as each gains something; deterministic."""
     sources = models.sources
     rows = learned_design(models.method, models.space, None, sources=sources, size=size, rng=np.random.default_rng(0))
     if len(rows) == 0:
         return RecommendedPortfolio((), np.empty(0), np.empty(0, dtype=np.intp), len(sources))
     costs = predicted_costs(sources, tuple(map(sources.data, range(len(sources)))), rows, by_range=True)
     gaps = np.clip(np.minimum.accumulate(costs, axis=1), 0.0, 1.0).mean(axis=0)
-    best_for = np.bincount(np.argmin(costs, axis=1), minlength=len(rows)).astype(np.intp)
-    return RecommendedPortfolio(tuple(models.space.decode(rows)), gaps, best_for, len(sources))
+    gains = np.flatnonzero(gaps[:-1] - gaps[1:] >= MIN_GAIN)
+    count = 1 if len(gains) == 0 else int(gains[-1]) + 2
+    best_for = np.bincount(np.argmin(costs[:, :count], axis=1), minlength=count).astype(np.intp)
+    stopped = count < len(rows)
+    configs = tuple(models.space.decode(rows[:count]))
+    return RecommendedPortfolio(configs, gaps[:count], best_for, len(sources), stopped)

@@ -13,6 +13,7 @@ EXAMPLES = """\b
 Examples:
   recollect report --memory tuning.db --problem svm --task covertype
   recollect report --memory tuning.db --problem svm --out svm.html
+  recollect report --memory tuning.db --problem svm --task covertype --task wine
 """
 
 
@@ -22,8 +23,11 @@ def report(
         str | None, typer.Option(help="Name of the problem; default: all problems.", autocompletion=complete_problem)
     ] = None,
     task: Annotated[
-        str | None,
-        typer.Option(help="Name of the task; default: an overview of all tasks.", autocompletion=complete_task),
+        list[str] | None,
+        typer.Option(
+            help="Name of the task; default: an overview of all tasks. Several are compared: --task A --task B.",
+            autocompletion=complete_task,
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="File for the page; an existing page is replaced.")] = Path("report.html"),
 ) -> None:
@@ -32,13 +36,17 @@ def report(
     from recollect.storage.memory import open_existing
 
     with open_existing(memory) as store, messages():
-        if task is None:
+        if not task:
             from recollect.report.memory.memory_page import memory_page
 
             page = memory_page(store, problem)
+        elif len(task) > 1:
+            from recollect.report.memory.compare_page import compare_page
+
+            page = compare_page(store, problem, task)
         else:
             from recollect.report.run.run_page import run_page
 
-            page = run_page(store, problem, task)
+            page = run_page(store, problem, task[0])
     write_page(render(page), out)
     typer.echo(f"{out}")

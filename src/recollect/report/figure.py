@@ -176,7 +176,7 @@ def colour_bar(title: str) -> Spec:
         "y": 1.0,
         "yanchor": "bottom",
     }
-    return {**place, "title": {"text": title, "side": "top"}}
+    return {**place, "ticklabelposition": "outside top", "title": {"text": title, "side": "top"}}
 
 
 def rows_height(count: int) -> int:
@@ -215,7 +215,7 @@ def _mark(key: LegendKey) -> Html:
     paths = {
         "cross": "M9 2 L17 10 M17 2 L9 10",
         "diamond": "M13 0 L19 6 L13 12 L7 6 Z",
-        "triangle": "M13 1 L19 11 L7 11 Z",
+        "triangle": "M7 1 L19 1 L13 11 Z",
     }
     if key.mark in paths:
         return tag("path", {"d": paths[key.mark], "class": None if key.mark == "cross" else "filled"})

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from recollect.errors import InputError
 
-VOID_ELEMENTS = frozenset({"meta", "br", "hr", "col"})
+VOID_ELEMENTS = frozenset({"meta", "br", "hr", "col", "input"})
 ATTRIBUTE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 INTERNAL_LINK = re.compile(r"#|/(?!/)")  # into the page, or to another page of this server
 INVALID = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")  # not allowed in HTML or UTF-8

@@ -49,6 +49,7 @@ class Table:
     columns: tuple[Column, ...]
     blocks: tuple[tuple[Row, ...], ...]
     notes: tuple[str, ...] = ()
+    action: Html | None = None  # what can be done with the rows: stands above the table
 
     def __post_init__(self) -> None:
         """Reject rows of another length."""
@@ -116,7 +117,8 @@ def table_html(table: Table, identity: str) -> Html:
     """Return a table with its heading and notes. identity: unique on the page."""
     title = tag("h3", {"id": identity}, table.title)
     notes = tag("ul", {"class": "notes"}, *(tag("li", {}, note) for note in table.notes)) if table.notes else ""
-    return tag("section", {"class": "table", "aria-labelledby": identity}, title, scrolling_table(table), notes)
+    head = title if table.action is None else tag("div", {"class": "head"}, title, table.action)
+    return tag("section", {"class": "table", "aria-labelledby": identity}, head, scrolling_table(table), notes)
 
 
 def scrolling_table(table: Table) -> Html:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from tests.helpers.example_memory import COMPILED, example_run, modelled, points
 
-from recollect.analysis.memory_tasks import recommended_portfolio
+from recollect.analysis.memory_tasks import MIN_GAIN, recommended_portfolio
 
 
 def test_the_portfolio_is_greedy_on_the_predictions_of_all_tasks() -> None:
@@ -21,6 +21,9 @@ def test_the_portfolio_is_greedy_on_the_predictions_of_all_tasks() -> None:
         best = np.minimum(best, P[:, int(np.argmin(reached))])
         gaps.append(np.clip(best, 0, 1).mean())
     assert np.allclose(COMPILED.encode(portfolio.configs)[:2], expected[:2])
-    assert np.allclose(portfolio.gaps, gaps)
+    assert gaps[1] - gaps[2] < MIN_GAIN, "two opposite tasks need two configurations"
+    assert np.allclose(portfolio.gaps, gaps[:2])
+    assert portfolio.stopped
+    assert (portfolio.best_for > 0).all()
     assert portfolio.best_for.sum() == 2
     assert portfolio.tasks == 2

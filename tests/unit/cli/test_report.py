@@ -49,7 +49,7 @@ def test_the_command_writes_the_page_and_says_where(
     code, said, err = recollect("--memory", stored[0], "--problem", "p", "--task", "last", "--out", out)
     assert (code, said, err) == (0, f"{out}\n", "")
     specs = re.findall(r'<script type="application/json" class="spec">(.*?)</script>', out.read_text(encoding="utf-8"))
-    assert len(specs) == 4
+    assert len(specs) == 6
     assert all(json.loads(spec)["traces"] for spec in specs)
     assert recollect("--memory", stored[0], "--problem", "p", "--task", "last", "--out", out)[0] == 0, (
         "a page is replaced"

@@ -54,16 +54,17 @@ function called(root, selector, name) {
   return found;
 }
 
-const heading = (element) => element.closest("figure, section")?.querySelector("h2, h3")?.textContent ?? "";
-const text = (element) => element.ariaLabel ?? (element.querySelector("summary") ?? element).textContent;
+const heading = (element) => element.closest("figure, .explorer, section")?.querySelector("h2, h3")?.textContent ?? "";
+const text = (element) => element.ariaLabel ?? element.closest("label")?.textContent ?? (element.querySelector("summary") ?? element).textContent;
 const label = (element) => [heading(element), element.tagName, text(element)].join("\n");
 const parts = {
   frames: (root) => called(root, ".frame", label),
   details: (root) => called(root, "details", label),
   headings: (root) => called(root, "thead th", label),
-  keys: (root) => called(root, ".keys button", label),
+  keys: (root) => called(root, ".keys button, .bar button[aria-pressed], .tools button[aria-pressed]", label),
+  inputs: (root) => called(root, ".bar input, .columns input, .brushes input, .tools select, input[data-task]", label),
   places: (root) => called(root, "h2, figure, .table", (element) => `${element.tagName}\n${heading(element)}`),
-  focusable: (root) => called(root, "a, button, summary, [tabindex], textarea", label),
+  focusable: (root) => called(root, "a, button, summary, input, select, [tabindex], textarea", label),
 };
 
 function pairs(kind, old, fresh) {
@@ -80,7 +81,14 @@ function restore(old, fresh) {
     }
   }
   for (const [before, after] of pairs("keys", old, fresh)) {
-    if (before.getAttribute("aria-pressed") !== after.getAttribute("aria-pressed")) after.click();
+    if (before.getAttribute("aria-pressed") !== after.getAttribute("aria-pressed")
+      && !(after.closest(".bar") && before.ariaPressed === "false")) after.click();
+  }
+  for (const [before, after] of pairs("inputs", old, fresh)) {
+    if (before.type === "checkbox" ? before.checked === after.checked : before.value === after.value) continue;
+    if (before.type === "checkbox") after.checked = before.checked;
+    else after.value = before.value;
+    for (const type of ["input", "change"]) after.dispatchEvent(new Event(type, { bubbles: true }));
   }
 }
 
@@ -143,7 +151,7 @@ async function renew(text) {
 }
 
 // Whether the reader is doing something that new content would interrupt.
-const busy = () => down || !getSelection().isCollapsed
+const busy = () => down || document.querySelector("dialog[open]") !== null || !getSelection().isCollapsed
   || (performance.now() - moved < HOVER_TIME && document.querySelector(".hoverlayer .hovertext") !== null);
 
 const said = (text, wrong = "") => {

@@ -87,7 +87,7 @@
 
     const counts = new Map(data.states.map((state) => [state, trials.filter((trial) => trial.state === state).length]));
     const chips = ["all", ...data.states.filter((state) => counts.get(state))].map((state) => element("button", {
-      type: "button", class: "button", "aria-pressed": String(state === chosen), onclick: ({ currentTarget }) => {
+      type: "button", class: "button", "aria-pressed": String(state === chosen), "aria-label": `Show ${state} trials`, onclick: ({ currentTarget }) => {
         chosen = state;
         for (const chip of chips) chip.setAttribute("aria-pressed", String(chip === currentTarget));
         filter();

@@ -30,6 +30,7 @@ from recollect.errors import InputError, RecollectError
 from recollect.report.dashboard.read_only import StudyState, combined_token, read_study_states
 from recollect.report.formatting import IN_HOVER, printable
 from recollect.report.html import Html, joined, tag, verbatim
+from recollect.report.memory.compare_page import compare_page
 from recollect.report.memory.memory_page import PageLinks, memory_page
 from recollect.report.page import Page, Section, asset, content_policy, document, page_scripts, plotly_script
 from recollect.storage.memory import Memory
@@ -39,19 +40,27 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-START_PATH, PROBLEM_PATH, RUN_PATH = "/", "/problem", "/run"
+START_PATH, PROBLEM_PATH, RUN_PATH, COMPARE_PATH = "/", "/problem", "/run", "/compare"
 
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
-    """A page: the start page without names, a problem, or a task; a task without a problem is another tool's study."""
+    """A page: the start page without names, a problem, a task, or tasks that are compared.
+
+    A task without a problem is another tool's study.
+    """
 
     problem: str | None = None
     task: str | None = None
+    compared: tuple[str, ...] = ()
 
     @property
     def url(self) -> str:
         """Its URL on the server."""
+        if self.compared:
+            return "&".join(
+                [_url(COMPARE_PATH, {"problem": self.problem}), *(f"task={quote(t, safe='')}" for t in self.compared)]
+            )
         if self.task is not None:
             return _url(RUN_PATH, {"problem": self.problem, "task": self.task})
         return START_PATH if self.problem is None else _url(PROBLEM_PATH, {"name": self.problem})
@@ -59,12 +68,12 @@ class PageRoute:
     @property
     def title(self) -> str:
         """Its name in a link to it."""
-        return self.task or self.problem or "All problems"
+        return "Comparison" if self.compared else self.task or self.problem or "All problems"
 
     @property
     def parents(self) -> tuple[PageRoute, ...]:
         """The pages above it, the start page first."""
-        if self.task is not None and self.problem is not None:
+        if self.problem is not None and (self.task is not None or self.compared):
             return (PageRoute(), PageRoute(self.problem))
         return () if self == PageRoute() else (PageRoute(),)
 
@@ -72,6 +81,9 @@ class PageRoute:
         """Return the studies that the page depends on; none if there is no such page."""
         if self == PageRoute():
             return tuple(states)
+        if self.compared:
+            own = [state for state in states if state.entry.problem == self.problem]
+            return tuple(state for state in own if state.entry.task in self.compared)
         names = [(state.entry.problem, state.entry.task) for state in states]
         if self.task is not None and (self.problem, self.task) not in names:
             return ()
@@ -79,19 +91,26 @@ class PageRoute:
 
     def page(self, memory: Memory) -> Page:
         """Create the page, which may take a while; on one core, since runs may be using the others."""
+        if self.compared:
+            return compare_page(memory, self.problem, self.compared, links=LINKS, jobs=1)
         if self.task is None:
             return memory_page(memory, self.problem, links=LINKS, jobs=1)
         from recollect.report.run.run_page import run_page
 
-        return run_page(memory, self.problem, self.task)
+        return run_page(memory, self.problem, self.task, link=LINKS.run)
 
 
-def find_route(path: str, query: Mapping[str, str]) -> PageRoute | None:
-    """Return the page that a path and its query request; None if there is no such path or a name is missing."""
+def find_route(path: str, query: Mapping[str, str], tasks: Sequence[str] = ()) -> PageRoute | None:
+    """Return the page that a path and its query request; None if there is no such path or a name is missing.
+
+    tasks: all tasks of the query, of which a comparison has several.
+    """
     if path == START_PATH:
         return PageRoute()
     if path == PROBLEM_PATH and "name" in query:
         return PageRoute(query["name"])
+    if path == COMPARE_PATH and "problem" in query and tasks:
+        return PageRoute(query["problem"], compared=tuple(dict.fromkeys(tasks)))
     if path == RUN_PATH and "task" in query:
         return PageRoute(query.get("problem"), query["task"])
     return None
@@ -101,7 +120,11 @@ def _url(path: str, names: Mapping[str, str | None]) -> str:
     return f"{path}?{urlencode({key: name for key, name in names.items() if name is not None}, quote_via=quote)}"
 
 
-LINKS = PageLinks(lambda problem: PageRoute(problem).url, lambda problem, task: PageRoute(problem, task).url)
+LINKS = PageLinks(
+    lambda problem: PageRoute(problem).url,
+    lambda problem, task: PageRoute(problem, task).url,
+    lambda problem: _url(COMPARE_PATH, {"problem": problem}),
+)
 ICON = Html('<link rel="icon" href="data:,">')  # otherwise browsers request one
 STRICT_POLICY = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 WAIT = "Models of all tasks are being fitted for the first time. The page appears by itself when they are ready."
@@ -270,7 +293,7 @@ def dashboard_app(memory: Memory) -> Starlette:
         return _response(notice_page("Not found", NOT_FOUND), 404)
 
     show = partial(_show, cache=PageCache(memory))
-    routes = [Route(path, show) for path in (START_PATH, PROBLEM_PATH, RUN_PATH)]
+    routes = [Route(path, show) for path in (START_PATH, PROBLEM_PATH, RUN_PATH, COMPARE_PATH)]
     routes += [Route(plotly_url(), plotly), Route("/favicon.ico", icon)]
     return Starlette(routes=routes, exception_handlers={HTTPException: missing})
 
@@ -278,7 +301,7 @@ def dashboard_app(memory: Memory) -> Starlette:
 async def _show(request: Request, cache: PageCache) -> Response:
     from starlette.responses import Response
 
-    route = find_route(request.url.path, request.query_params)
+    route = find_route(request.url.path, request.query_params, request.query_params.getlist("task"))
     known_version = request.headers.get("if-none-match", "").strip().removeprefix("W/").strip('"')
     try:
         cached = None if route is None else await cache.get(route, known_version)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -16,13 +16,16 @@ from recollect.analysis.memory_tasks import MemoryContents, RecommendedPortfolio
 from recollect.analysis.source_usefulness import transfer_matrix
 from recollect.errors import InputError
 from recollect.report.formatting import IN_TEXT, join_names, printable
-from recollect.report.html import Html, tag
+from recollect.report.html import Attributes, Html, joined, tag
+from recollect.report.memory.progress_figure import task_progress_figure
 from recollect.report.memory.task_figures import similarity_figure, source_influence_table, transfer_figure
 from recollect.report.page import Page, Part, Section
+from recollect.report.run.hero import config_card, number_card
 from recollect.report.table import MINUTE, Table, Values, date_cell, link_cell, param_cell, param_column, simple_table
 from recollect.runs.run import Config
 from recollect.storage.memory import Memory
 
+KICKER = "Memory overview"
 LEAD = "What past runs know: which tasks are alike, which helped others, and what to try first on a new one."
 MAX_TASKS = 300  # that one page shows in full, so that it stays below 6 MB
 PORTFOLIO_TITLE = "Try these first"
@@ -34,20 +37,27 @@ TOO_LARGE = "Problems without a link are too large for this page; --problem NAME
 NO_COMPARISON = "Comparing tasks needs two of them with at least two successful trials each."
 NO_WEIGHTS = "No trial records the weights of past tasks, so it is unknown which tasks learned from which."
 MAX_CHANGES, MAX_SENTENCE = 5, 4 * IN_TEXT  # tasks of other spaces for which changes are listed; characters of each
-MAX_ROWS = 50
 MAX_LINE = 100  # characters in a line of the text field
 DATE_COLUMNS = (("first trial", "d"), ("last trial", "d"))
-TASK_COLUMNS = (("trials", "d"), ("failed", "d"), ("best value", ".6g"), ("direction", ""), *DATE_COLUMNS)
+TASK_COLUMNS = (
+    ("best value", ".6g"),
+    ("trials", "d"),
+    ("failed", "d"),
+    ("pruned", "d"),
+    ("direction", ""),
+    *DATE_COLUMNS,
+)
 TaskLink: TypeAlias = Callable[[StoredTask], str | None]  # the URL of a task's report; None if there is none
 EMPTY = (Section("Nothing yet", (tag("p", {}, "The memory holds no runs yet."),)),)
 
 
 @dataclass(frozen=True, slots=True)
 class PageLinks:
-    """Functions that return the URL of a problem's page and of a task's page; studies of others have no problem."""
+    """Functions that return URLs: of a problem's, a task's and a comparison's page; others' studies have no problem."""
 
     problem: Callable[[str], str]
     run: Callable[[str | None, str], str]
+    compare: Callable[[str], str]  # of a problem; the names of tasks are added to it
 
 
 def memory_page(
@@ -72,14 +82,15 @@ def memory_page(
     tasks = contents.tasks_of(chosen)
     groups = _problem(tasks, jobs, multi_objective=contents.multi_objective, links=links)
     sections = [Section(title, tuple(parts)) for title, parts in groups.items()]
-    return Page(f"Memory overview: {printable(chosen)}", LEAD, (*sections, *_other_studies(contents, links)), storage)
+    sections += _other_studies(contents, links)
+    return Page(printable(chosen), LEAD, tuple(sections), storage, KICKER)
 
 
 def _list_page(contents: MemoryContents, links: PageLinks, storage: str) -> Page:
     """Return the page that only links to others."""
-    tables = (problem_table(contents, links.problem), latest_table(contents, _task_link(links)))
+    tables = (problem_table(contents, links.problem), latest_table(contents, task_link(links)))
     sections = (Section("Problems", tables),) if contents.problems else ()
-    return Page("Memory overview", LEAD, (*sections, *_other_studies(contents, links)) or EMPTY, storage)
+    return Page("All problems", LEAD, (*sections, *_other_studies(contents, links)) or EMPTY, storage, KICKER)
 
 
 def _all_problems_page(contents: MemoryContents, storage: str, jobs: int | None) -> Page:
@@ -100,8 +111,8 @@ def _all_problems_page(contents: MemoryContents, storage: str, jobs: int | None)
         listing: list[Part] = [problem_table(contents, anchors.get)]
         listing += [tag("p", {}, TOO_LARGE)] if len(anchors) < len(contents.problems) else []
         sections.insert(0, Section("Problems", tuple(listing)))
-    title = f"Memory overview: {join_names(contents.problems, most=3)}" if sections else "Memory overview"
-    return Page(title, LEAD, (*sections, *_other_studies(contents, None)) or EMPTY, storage)
+    title = join_names(contents.problems, most=3) if sections else "Nothing yet"
+    return Page(title, LEAD, (*sections, *_other_studies(contents, None)) or EMPTY, storage, KICKER)
 
 
 def _problem(
@@ -116,18 +127,52 @@ def _problem(
         sentences.append(f"Without a model, since fewer than two comparable trials succeeded: {names}.")
     if multi_objective:
         sentences.append(f"Left out: {plural(multi_objective, 'study', 'studies')} with several objectives.")
-    groups: dict[str, list[Part]] = {"At a glance": [tag("ul", {}, *(tag("li", {}, text) for text in sentences))]}
     portfolio = None if models is None else memory_tasks.recommended_portfolio(models)
+    items = tag("ul", {}, *(tag("li", {}, text) for text in sentences))
+    groups: dict[str, list[Part]] = {"At a glance": [_hero(tasks, portfolio), items]}
     columns = () if models is None else models.space.names
     if portfolio is not None and portfolio.configs:
-        copy = [tag("p", {}, "To copy, as JSON:"), portfolio_json(portfolio)]
+        button = {"type": "button", "class": "button", "data-copy": configs_json(portfolio.configs)}
+        copy = [tag("p", {}, "As JSON: ", tag("button", button, "Copy")), portfolio_json(portfolio)]
         groups[PORTFOLIO_TITLE] = [tag("p", {}, PORTFOLIO_LEAD), portfolio_table(portfolio, columns), *copy]
-    groups["How tasks are related"] = _relations(tasks, models)
-    groups["Best configurations"] = [best_config_table(tasks, columns, _task_link(links))]
+    progress = task_progress_figure(tasks)
+    table = best_config_table(tasks, columns, task_link(links))
+    groups["Best configurations"] = [_comparable(table, tasks, links), *([] if progress is None else [progress])]
+    groups["How tasks are related"] = _relations(tasks, models, links)
     return groups
 
 
-def _relations(tasks: Sequence[StoredTask], models: TaskModels | None) -> list[Part]:
+def _hero(tasks: Sequence[StoredTask], portfolio: RecommendedPortfolio | None) -> Html:
+    """Return the numbers of a problem, and what to try first."""
+    counts = {
+        "finished": sum(len(task.run.succeeded) for task in tasks),
+        "failed": sum(task.failed for task in tasks),
+        "pruned": sum(task.pruned for task in tasks),
+    }
+    cards = [
+        number_card("Tasks", f"{len(tasks):,}", {}),
+        number_card("Trials", f"{sum(len(task.run) for task in tasks):,}", counts),
+    ]
+    if portfolio is not None and portfolio.configs:
+        cards.append(config_card("Try this first on a new task", portfolio.configs[0]))
+    return tag("div", {"class": "hero"}, *cards)
+
+
+def _comparable(table: Table, tasks: Sequence[StoredTask], links: PageLinks | None) -> Table:
+    """Return a table whose rows, one for each task, can be chosen for a comparison."""
+    if links is None or len(tasks) < 2 or tasks[0].problem is None:
+        return table
+    rows = []
+    for row, task in zip(table.blocks[0], tasks, strict=True):
+        choose = {"type": "checkbox", "data-task": task.name, "aria-label": f"Compare {printable(task.name)}"}
+        rows.append((replace(row[0], content=joined([tag("input", choose), " ", row[0].content])), *row[1:]))
+    url = links.compare(tasks[0].problem)
+    attributes: Attributes = {"type": "button", "class": "button compare", "disabled": True, "data-url": url}
+    button = tag("button", attributes, "Compare chosen tasks")
+    return replace(table, blocks=(tuple(rows),), action=button)
+
+
+def _relations(tasks: Sequence[StoredTask], models: TaskModels | None, links: PageLinks | None) -> list[Part]:
     figure, order = None, []
     if models is not None:
         similarity = memory_tasks.task_similarity(models)
@@ -138,7 +183,10 @@ def _relations(tasks: Sequence[StoredTask], models: TaskModels | None) -> list[P
     matrix = transfer_matrix(tasks)
     if matrix is None:
         return [*parts, tag("p", {}, NO_WEIGHTS)]
-    return [*parts, transfer_figure(matrix, order), source_influence_table(matrix)]
+    by_name = {task.name: task for task in tasks}
+    link = task_link(links)
+    urls = {name: link(by_name[name]) for name in matrix.sources if name in by_name}
+    return [*parts, transfer_figure(matrix, order), source_influence_table(matrix, urls)]
 
 
 def _other_studies(contents: MemoryContents, links: PageLinks | None) -> tuple[Section, ...]:
@@ -147,10 +195,11 @@ def _other_studies(contents: MemoryContents, links: PageLinks | None) -> tuple[S
         return ()
     count = plural(len(studies), "past run")
     lead = tag("p", {}, f"{count} of other programs can be learned from, too, but belong to no problem.")
-    return (Section("Other studies", (lead, other_studies_table(studies, _task_link(links)))),)
+    return (Section("Other studies", (lead, other_studies_table(studies, task_link(links)))),)
 
 
-def _task_link(links: PageLinks | None) -> TaskLink:
+def task_link(links: PageLinks | None) -> TaskLink:
+    """Return the function that gives the URL of a task's page."""
     if links is None:
         return lambda _: None
     return lambda task: links.run(task.problem, task.name)
@@ -208,17 +257,19 @@ def latest_table(contents: MemoryContents, link: TaskLink) -> Table:
     """Return the tasks whose last trials ended last."""
     tasks = [task for task in contents.tasks if task.problem is not None]
     tasks.sort(key=lambda task: task.ended or datetime.min, reverse=True)
-    shown = tasks[:MAX_ROWS]
-    rows = [(link_cell(task.name, link(task)), printable(task.problem or ""), *_facts(task)) for task in shown]
-    note = f"The latest {MAX_ROWS} of {len(tasks)} tasks." if len(tasks) > MAX_ROWS else ""
-    return simple_table("Tasks, the latest first", (("task", ""), ("problem", ""), *TASK_COLUMNS), rows, note)
+    value, *others = TASK_COLUMNS
+    columns = (("task", ""), value, ("problem", ""), *others)
+    rows = []
+    for task in tasks:
+        best, *facts = _facts(task)
+        rows.append((link_cell(task.name, link(task)), best, printable(task.problem or ""), *facts))
+    return simple_table("Tasks, the latest first", columns, rows)
 
 
 def other_studies_table(studies: Sequence[StoredTask], link: TaskLink) -> Table:
     """Return studies of other programs."""
-    rows = [(link_cell(study.name, link(study)), *_facts(study)) for study in studies[:MAX_ROWS]]
-    note = f"The first {MAX_ROWS} of {len(studies)}." if len(studies) > MAX_ROWS else ""
-    return simple_table("Studies of other programs", (("study", ""), *TASK_COLUMNS), rows, note)
+    rows = [(link_cell(study.name, link(study)), *_facts(study)) for study in studies]
+    return simple_table("Studies of other programs", (("study", ""), *TASK_COLUMNS), rows)
 
 
 def best_config_table(tasks: Sequence[StoredTask], names: Sequence[str], link: TaskLink) -> Table:
@@ -227,22 +278,23 @@ def best_config_table(tasks: Sequence[StoredTask], names: Sequence[str], link: T
     shown = [name for name in names if any(name in config for config in configs)]
     shown += dict.fromkeys(name for config in configs for name in config if name not in names)
     mixed = len({task.run.direction for task in tasks}) > 1
-    trials, failed, value, direction, *dates = TASK_COLUMNS
+    value, trials, failed, pruned, direction, *dates = TASK_COLUMNS
     params = [param_column(name, [config.get(name) for config in configs]) for name in shown]
-    columns = [("task", ""), value, *([direction] if mixed else []), *params, trials, failed, *dates]
+    columns = [("task", ""), value, *([direction] if mixed else []), *params, trials, failed, pruned, *dates]
     rows = []
     for task, config in zip(tasks, configs, strict=True):
-        count, failures, best, way, *moments = _facts(task)
+        best, count, failures, stopped, way, *moments = _facts(task)
         cells = [param_cell(config.get(name)) for name in shown]
         name = link_cell(task.name, link(task))
-        rows.append((name, best, *([way] if mixed else []), *cells, count, failures, *moments))
+        rows.append((name, best, *([way] if mixed else []), *cells, count, failures, stopped, *moments))
     return simple_table("Which configuration was best on each task?", columns, rows)
 
 
 def _facts(task: StoredTask) -> Values:
     """Return the cells of TASK_COLUMNS."""
     value = None if task.run.best is None else task.run.best.value
-    return len(task.run), task.failed, value, task.run.direction, date_cell(task.started), date_cell(task.ended)
+    dates = (date_cell(task.started), date_cell(task.ended))
+    return value, len(task.run), task.failed, task.pruned, task.run.direction, *dates
 
 
 def portfolio_table(portfolio: RecommendedPortfolio, names: Sequence[str]) -> Table:
@@ -263,6 +315,9 @@ def portfolio_table(portfolio: RecommendedPortfolio, names: Sequence[str]) -> Ta
         "Gap after it: predicted distance from the best configuration tried so far to the best that each task has "
         f"seen, in percent of the range from its best to its worst value, averaged over {tasks}.",
         "Best for: number of tasks on which it is predicted to be the best of these.",
+        "Further configurations would close less than 0.1 % of the gap, so the list ends here."
+        if portfolio.stopped
+        else "",
     )
 
 

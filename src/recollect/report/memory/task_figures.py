@@ -8,25 +8,28 @@ tasks; nan where a model is flat.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from recollect.analysis.source_usefulness import TransferMatrix
 from recollect.numerics.arrays import FloatArray, IntArray
-from recollect.report.figure import Figure, colour_bar, rounded, rows_height, trace
+from recollect.report.figure import Figure, colour_bar, packed, rounded, rows_height, trace
 from recollect.report.formatting import IN_HOVER, ON_AXIS, join_names, printable, thinned
-from recollect.report.table import Table, simple_table
+from recollect.report.table import Table, link_cell, simple_table
 
 SIMILARITY_HOVER = "<b>%{y}</b><br>%{x}<br>rank correlation %{z:.2f}<extra></extra>"
 TRANSFER_HOVER = "<b>%{y}</b><br>learned from %{x}<br>mean weight %{z:.1f} %<extra></extra>"
 SCALE = "1: two tasks rank configurations in the same order; 0: one says nothing about the other; -1: opposite orders."
-MAX_TASKS = 150  # rows and columns that can be told apart, and that keep a page small
+MAX_TASKS = 1000  # rows and columns of the map of similarities, which is square and at most 600 pixels wide
+MAX_MATRIX_TASKS = 150  # rows and columns of the map of weights
+MAX_LABELS = 15  # rows of a square map that have a name beside them
 MAX_MATRIX = 12  # tasks up to which the table has all correlations
 MIN_WEIGHT = 0.01  # mean weight from which on a past task counts as having influenced another
 MAX_SOURCES_NAMED = 3
-MAX_TALL_ROWS, LOW_ROW_HEIGHT, SMALL_FONT = 30, 14, 10  # more rows than these have a lower height and a smaller font
+MAX_LABELLED_ROWS, MAX_HEIGHT = 22, 600  # rows that have a name beside them; pixels
 MIN_ROWS = 7  # rows that a heat map has room for at least, so that the title of its scale fits
 ALL_NUMBERED, MAX_NUMBERS = 10, 5  # columns up to which all are numbered, and how many numbers there are beyond
 STEPS = (5, 10, 20, 50)
@@ -37,42 +40,46 @@ def similarity_figure(tasks: Sequence[str], similarity: FloatArray, order: IntAr
     """Return the heat map of all tasks in this order; None with fewer than two."""
     if len(order) < 2:
         return None
-    chosen = order[thinned(len(order), MAX_TASKS)]
+    modelled = order[~np.isnan(np.diag(similarity))[order]]
+    modelled = modelled if len(modelled) > 1 else order
+    chosen = modelled[thinned(len(modelled), MAX_TASKS)]
     names = [tasks[place] for place in chosen]
     matrix = similarity[np.ix_(chosen, chosen)]
-    shown, height = unique_names(names), _grid_height(len(names))
-    colours = [[0, "@vermillion"], [0.5, "@page"], [1, "@blue"]]
-    labels = [f"{printable(name, ON_AXIS)} \N{MIDDLE DOT} {place}" for place, name in enumerate(names, start=1)]
-    sentences = [SCALE]
+    shown = unique_names(names)
+    colours = [[0, "@vermillion"], [0.5, "@card"], [1, "@blue"]]
+    sentences = [SCALE, "Point at a cell for its two tasks."]
     if len(order) > 2:
         sentences.append("Similar tasks are neighbours.")
-    if len(order) > MAX_TASKS:
-        sentences.append(f"{MAX_TASKS} of the {len(order)} tasks are shown, spread evenly over that order.")
+    if len(modelled) > MAX_TASKS:
+        sentences.append(f"{MAX_TASKS} of the {len(modelled)} tasks are shown, spread evenly over that order.")
     if flat := [tasks[place] for place in order if np.isnan(similarity[place, place])]:
-        sentences.append(f"Empty, since their values show no pattern: {join_names(flat)}.")
-    z, style = rounded(matrix, 3), {"hovertemplate": SIMILARITY_HOVER, "colorbar": colour_bar("rank correlation")}
-    heat = trace(type="heatmap", x=shown, y=shown, z=z, zmin=-1, zmax=1, colorscale=colours, **style)
+        sentences.append(f"Without a place, since their values show no pattern: {join_names(flat)}.")
+    style = {"hovertemplate": SIMILARITY_HOVER, "colorbar": colour_bar("rank correlation")}
+    smooth = {"zsmooth": "fast"} if len(names) > MAX_MATRIX_TASKS else {}  # a picture instead of a million cells
+    z = packed(matrix)
+    heat = trace(type="heatmap", x=shown, y=shown, z=z, zmin=-1, zmax=1, colorscale=colours, **style, **smooth)
     caption = _similarity_caption([tasks[place] for place in order], similarity[np.ix_(order, order)])
-    layout, table = _grid_axes(shown, shown, labels, "task, numbered as the rows"), _similarity_table(names, matrix)
-    more = " ".join(sentences)
-    return Figure("Which tasks are alike?", caption, (heat,), layout, table, height=height, more=more)
+    layout, table, more = _square_axes(shown, names), _similarity_table(names, matrix), " ".join(sentences)
+    return Figure("Which tasks are alike?", caption, (heat,), layout, table, square=True, more=more)
 
 
 def transfer_figure(matrix: TransferMatrix, order: Sequence[str]) -> Figure:
     """Return the heat map of weights; order: tasks in the order of the rows."""
     places = {name: place for place, name in enumerate(order)}
     every = sorted(range(len(matrix.tasks)), key=lambda row: places.get(matrix.tasks[row], len(places)))
-    rows = [every[place] for place in thinned(len(every), MAX_TASKS)]
+    rows = [every[place] for place in thinned(len(every), MAX_MATRIX_TASKS)]
     tasks = [matrix.tasks[row] for row in rows]
-    x, y = unique_names(matrix.sources[:MAX_TASKS]), unique_names(tasks)
+    x, y = unique_names(matrix.sources[:MAX_MATRIX_TASKS]), unique_names(tasks)
     labels = [printable(name, ON_AXIS) for name in tasks]
     sentences = []
-    if max(matrix.weights.shape) > MAX_TASKS:
-        sentences.append(f"At most {MAX_TASKS} tasks and the {MAX_TASKS} most influential past tasks are shown.")
+    if max(matrix.weights.shape) > MAX_MATRIX_TASKS:
+        sentences.append(
+            f"At most {MAX_MATRIX_TASKS} tasks and the {MAX_MATRIX_TASKS} most influential past tasks are shown."
+        )
     largest = zip(matrix.sources, matrix.weights.max(axis=0), strict=True)
     if idle := [name for name, weight in largest if weight < MIN_WEIGHT]:
         sentences.append(f"Weighed, but below {MIN_WEIGHT:.0%} everywhere: {join_names(idle)}.")
-    z, colours = rounded(100.0 * matrix.weights[rows, :MAX_TASKS], 3), [[0, "@page"], [1, "@blue"]]
+    z, colours = rounded(100.0 * matrix.weights[rows, :MAX_MATRIX_TASKS], 3), [[0, "@card"], [1, "@blue"]]
     style = {"hovertemplate": TRANSFER_HOVER, "colorbar": colour_bar("mean weight, %")}
     heat = trace(type="heatmap", x=x, y=y, z=z, zmin=0, colorscale=colours, **style)
     caption, height, more = _transfer_caption(matrix), _grid_height(len(tasks)), " ".join(sentences)
@@ -80,8 +87,8 @@ def transfer_figure(matrix: TransferMatrix, order: Sequence[str]) -> Figure:
     return Figure("Which tasks learned from which?", caption, (heat,), layout, table, height=height, more=more)
 
 
-def source_influence_table(matrix: TransferMatrix) -> Table:
-    """Return what each past task contributed to others."""
+def source_influence_table(matrix: TransferMatrix, urls: Mapping[str, str | None] = MappingProxyType({})) -> Table:
+    """Return what each past task contributed to others; urls: their pages, by name."""
     columns = [
         *(("past task", ""), ("column above", "d"), ("tasks influenced", "d"), ("mean weight there, %", ".1f")),
         *(("most on", ""), ("weight there, %", ".1f"), ("dropped, %", ".0f")),
@@ -95,7 +102,7 @@ def source_influence_table(matrix: TransferMatrix) -> Table:
         mean = 100 * float(influenced.mean()) if len(influenced) else None
         on = (printable(matrix.tasks[most]), 100 * largest) if largest else ("", None)
         drop_rate = 100 * float(matrix.drop_rates[place])
-        rows.append((printable(source), place + 1, len(influenced), mean, *on, drop_rate))
+        rows.append((link_cell(source, urls.get(source)), place + 1, len(influenced), mean, *on, drop_rate))
     note = (
         f"A past task influences a task if its mean weight behind the suggestions is at least {MIN_WEIGHT:.0%}. "
         "Dropped: share of the suggestions from which it was dropped as misleading."
@@ -116,7 +123,7 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 def _grid_axes(rows: Sequence[str], columns: Sequence[str], labels: Sequence[str], title: str) -> dict[str, Any]:
     """Return the axes of a heat map; rows, columns: from `unique_names`; labels: of the rows; title: of the columns."""
-    small = {"tickfont": {"size": SMALL_FONT}} if len(rows) > MAX_TALL_ROWS else {}
+    small = {"showticklabels": False, "ticks": ""} if len(rows) > MAX_LABELLED_ROWS else {}
     step = 1 if len(columns) <= ALL_NUMBERED else next(step for step in STEPS if len(columns) <= MAX_NUMBERS * step)
     places = range(step - 1, len(columns), step)
     common = {"type": "category", "showgrid": False, "zeroline": False, "fixedrange": True}
@@ -128,8 +135,19 @@ def _grid_axes(rows: Sequence[str], columns: Sequence[str], labels: Sequence[str
     return {"yaxis": y, "xaxis": x}
 
 
+def _square_axes(shown: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
+    """Return the axes of a square map; many tasks have no names beside it, since they could not be read."""
+    style = {"type": "category", "showgrid": False, "zeroline": False, "ticks": ""}
+    if len(names) > MAX_LABELS:
+        hidden = {**style, "showticklabels": False}
+        return {"xaxis": hidden, "yaxis": {**hidden, "autorange": "reversed"}, "margin": {"l": 8, "r": 8, "b": 8}}
+    y = {**style, "autorange": "reversed", "tickvals": list(shown), "ticktext": [printable(name, 14) for name in names]}
+    return {"xaxis": {**style, "showticklabels": False}, "yaxis": y, "margin": {"r": 8, "b": 8}}
+
+
 def _grid_height(rows: int) -> int:
-    return rows_height(max(rows, MIN_ROWS)) if rows <= MAX_TALL_ROWS else rows_height(0) + LOW_ROW_HEIGHT * rows
+    """Return a height at which a few rows can be read, and many still fit on a screen."""
+    return min(rows_height(max(rows, MIN_ROWS)), MAX_HEIGHT)
 
 
 def _similarity_caption(names: Sequence[str], similarity: FloatArray) -> str:

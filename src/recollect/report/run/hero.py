@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from recollect.analysis.config_text import config_arguments, config_json, config_python
 from recollect.analysis.headline import Headline, TransferGain
 from recollect.analysis.trial_records import STATES
@@ -15,21 +18,33 @@ NO_PAST = "There were no past runs to learn from. The next run can learn from th
 
 def hero(head: Headline, details: Html) -> Html:
     """Return the answer at once; details: what stands behind "More about this run"."""
-    cards = [_best_card(head, details), _gain_card(head), _config_card(head)]
-    return tag("div", {"class": "hero"}, *(card for card in cards if card is not None))
+    cards = [_best_card(head, details), _gain_card(head)]
+    if head.best_config is not None:
+        cards.append(config_card("Best configuration", head.best_config))
+    return tag("div", {"class": "hero"}, *cards)
 
 
 def _best_card(head: Headline, details: Html) -> Html:
     value = tag("p", {"class": "value"}, "none yet" if head.best_value is None else number_text(head.best_value))
     label = "Best value" if head.best_number is None else "Best value, found in "
     link = () if head.best_number is None else (_trial_link(head.best_number),)
-    pills = [tag("li", {"class": "pill"}, head.status)]
-    for state in STATES:
-        if head.counts[state]:
-            dot = tag("span", {"class": "dot"})
-            pills.append(tag("li", {"class": f"pill state-{state}"}, dot, f"{head.counts[state]:,} {state}"))
+    pills = [tag("li", {"class": "pill"}, head.status), *_state_pills(head.counts)]
     title = tag("p", {"class": "label"}, label, *link)
     return tag("div", {"class": "card"}, title, value, tag("ul", {"class": "pills"}, *pills), details)
+
+
+def number_card(label: str, number: str, counts: Mapping[str, int]) -> Html:
+    """Return a card with a large number; counts: of trials by state."""
+    pills = tag("ul", {"class": "pills"}, *_state_pills(counts)) if counts else ""
+    return tag(
+        "div", {"class": "card"}, tag("p", {"class": "label"}, label), tag("p", {"class": "value"}, number), pills
+    )
+
+
+def _state_pills(counts: Mapping[Any, int]) -> list[Html]:
+    dot = tag("span", {"class": "dot"})
+    states = [(state, counts[state]) for state in STATES if counts.get(state)]
+    return [tag("li", {"class": f"pill state-{state}"}, dot, f"{count:,} {state}") for state, count in states]
 
 
 def _trial_link(number: int) -> Html:
@@ -57,19 +72,15 @@ def _emphasized(gain: TransferGain) -> list[Html | str]:
     return words
 
 
-def _config_card(head: Headline) -> Html | None:
-    config = head.best_config
-    if config is None:
-        return None
+def config_card(label: str, config: Config) -> Html:
+    """Return a card with a configuration, to copy."""
     pairs = [
         part
         for name, value in config.items()
         for part in (tag("dt", {}, printable(name)), tag("dd", {}, param_text(value)))
     ]
-    settings = tag("dl", {"class": "settings", "tabindex": "0", "aria-label": "Best configuration"}, *pairs)
-    return tag(
-        "div", {"class": "card"}, tag("p", {"class": "label"}, "Best configuration"), settings, copy_buttons(config)
-    )
+    settings = tag("dl", {"class": "settings", "tabindex": "0", "aria-label": label}, *pairs)
+    return tag("div", {"class": "card"}, tag("p", {"class": "label"}, label), settings, copy_buttons(config))
 
 
 def copy_buttons(config: Config) -> Html:

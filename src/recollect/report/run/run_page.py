@@ -78,10 +78,12 @@ def page_of_run(data: RunData, *, link: RunLink | None = None) -> Page:
 
 
 def _glance(data: RunData, history: WeightHistory | None) -> list[Part]:
-    parts = (progress_figure(data), None if history is None else weight_figure(history))
+    progress, weights = progress_figure(data), None if history is None else weight_figure(history)
+    if progress is not None and weights is None:
+        progress = replace(progress, wide=True)
     summary = [tag("li", {}, printable(sentence, MAX_SENTENCE)) for sentence in run_summary(data, history)]
     details = tag("details", {}, tag("summary", {}, "More about this run"), tag("ul", {}, *summary))
-    return [hero(headline(data), details), *(part for part in parts if part is not None)]
+    return [hero(headline(data), details), *(part for part in (progress, weights) if part is not None)]
 
 
 def _past_runs(data: RunData, history: WeightHistory | None, link: TaskUrl) -> list[Part]:
@@ -106,11 +108,13 @@ def _trials(data: RunData, link: TaskUrl) -> list[Part]:
 def _hyperparameters(data: RunData, important: Importance | None) -> list[Part]:
     names = () if important is None else tuple(important.shares)
     axes = hyperparameter_axes(data, names)
+    slices = slice_figures(data, axes)
     figures = [
         parallel_coordinates_figure(data, axes),
         None if important is None else importance_figure(important),
+        *slices[1:],
         contour_figure(data, axes, names),
-        *slice_figures(data, axes),
+        *slices[:1],
     ]
     parts: list[Part] = [figure for figure in figures if figure is not None]
     varying = 0 if data.space is None else int(data.space.varying.sum())

@@ -25,11 +25,12 @@ HOSTILE = [
 def test_any_name_leads_back_to_itself(name: str) -> None:
     from starlette.datastructures import QueryParams
 
-    for route in (PageRoute(), PageRoute(name), PageRoute(name, name), PageRoute(None, name)):
+    compared = PageRoute(name, compared=(name, "other"))
+    for route in (PageRoute(), PageRoute(name), PageRoute(name, name), PageRoute(None, name), compared):
         path, _, query = route.url.partition("?")
-        assert path in ("/", "/problem", "/run")
+        assert path in ("/", "/problem", "/run", "/compare")
         assert re.fullmatch(r"[\w%.~=&-]*", query)
-        assert find_route(path, QueryParams(query)) == route
+        assert find_route(path, QueryParams(query), QueryParams(query).getlist("task")) == route
     assert find_route("/run", QueryParams("problem=x")) is None
     assert find_route("/problem", QueryParams("")) is None
 
@@ -37,6 +38,7 @@ def test_any_name_leads_back_to_itself(name: str) -> None:
 def test_pages_lead_back_to_those_above() -> None:
     assert [page.url for page in PageRoute("p", "t").parents] == ["/", "/problem?name=p"]
     assert [page.url for page in PageRoute("p").parents] == ["/"]
+    assert [page.url for page in PageRoute("p", compared=("a", "b")).parents] == ["/", "/problem?name=p"]
     assert PageRoute().parents == ()
 
 

@@ -1,4 +1,4 @@
-"""Acquisition functions: expected improvement, plain and noisy, mixtures, and feasibility (paper sections 2 and 4.2).
+"""Acquisition functions: expected improvement, plain and noisy, and mixtures (paper sections 2 and 4.2).
 
 An acquisition function sees only an `Ensemble`. `Acquisition.prepare` computes what does not depend on the candidate
 and returns a `PreparedAcquisition`: a score that maps candidates ``X (m, d)`` to values ``(m,)``, larger is better.
@@ -40,21 +40,26 @@ from typing import ClassVar, Literal, Protocol, TypeAlias
 import numpy as np
 
 from recollect.errors import InputError
-from recollect.numerics.arrays import FloatArray, KernelShape
-from recollect.numerics.linalg import cholesky, solve_lower, solve_posdef
-from recollect.numerics.normal import log_expected_improvement, log_sum_exp
+from recollect.numerics.arrays import FloatArray
+from recollect.numerics.linalg import cholesky, solve_lower
+from recollect.numerics.normal import log_expected_improvement, log_improvement_slopes, log_sum_exp
 from recollect.numerics.quasirandom import sobol_normals
-from recollect.surrogate.gp import VARIANCE_FLOOR
-from recollect.surrogate.kernels import Hyperparameters, covariance, cross_covariance
+from recollect.surrogate.gp import VARIANCE_FLOOR, Posterior, SmoothPosterior
 from recollect.transfer.ensemble import Ensemble
 from recollect.transfer.task_prior import TaskPriorPosterior
 
 Score: TypeAlias = Callable[[FloatArray], FloatArray]
+ScoreWithGradient: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 Predictor: TypeAlias = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 VarianceRule = Literal["weighted", "target", "stacked"]
 
-INDICATOR_NOISE = 0.01
-MIN_FEASIBILITY = 1e-3
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SmoothScore:
+    """A score with its gradient by the numerical columns."""
+
+    evaluate: ScoreWithGradient  # from (m, d) to scores (m,) and gradients (m, d), zero by categorical columns
+    scales: FloatArray  # (d,) distances over which it changes, for example the length scales of the model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +70,7 @@ class PreparedAcquisition:
     # From one point (d,) to the part of its value that each model contributes (a + 1,): its term in a mixture, else its
     # weight.
     shares: Callable[[FloatArray], FloatArray]
+    smooth: SmoothScore | None = None  # the same score with its gradient, where one is known
 
 
 class Acquisition(Protocol):
@@ -104,7 +110,23 @@ class ExpectedImprovement:
             mean, variance = predict(X)
             return log_expected_improvement(mean, np.sqrt(variance), eta)
 
-        return PreparedAcquisition(score, lambda _: weights)
+        smooth = smooth_improvement(ensemble.target_given_pending(), eta) if ensemble.target_only else None
+        return PreparedAcquisition(score, lambda _: weights, smooth)
+
+
+def smooth_improvement(model: Posterior, eta: float) -> SmoothScore | None:
+    """Return log-EI with its gradient under one model; None if the model knows no gradients."""
+    if not isinstance(model, SmoothPosterior):
+        return None
+
+    def evaluate(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean, variance, mean_gradient, variance_gradient = model.predict_with_gradient(X)
+        std = np.sqrt(variance)
+        by_mean, by_std = log_improvement_slopes(mean, std, eta)
+        gradient = by_mean[:, None] * mean_gradient + (0.5 * by_std / std)[:, None] * variance_gradient
+        return log_expected_improvement(mean, std, eta), gradient
+
+    return SmoothScore(evaluate, model.lengthscales)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,33 +315,3 @@ def weighted_sum(ensemble: Ensemble, source_terms: Score) -> PreparedAcquisition
         return np.asarray(relative / relative.sum())
 
     return PreparedAcquisition(lambda X: log_sum_exp(terms(X)), shares)
-
-
-def weigh_by_feasibility(score: Score, evaluated: FloatArray, failed: FloatArray, *, shape: KernelShape) -> Score:
-    """Add the log probability of feasibility to a log score: how likely a candidate is to succeed.
-
-    Failures often depend on the configuration: the model is too large, the training too long. The acquisition value is
-    therefore multiplied by a probability of feasibility, as is usual under unknown constraints. It is one minus the
-    posterior mean of a Gaussian process on the failure indicator ``r`` (0 = succeeded, 1 = failed), with the space's
-    kernel shape, one length scale for all columns, and enough noise that a single failure among successes counts as bad
-    luck. Far from all trials it is the share of trials that succeeded. If it were 1 there, a model that knows one
-    success would send one trial after another into the corners of the cube, each far from all earlier failures. It
-    never falls below `MIN_FEASIBILITY`: only the failed configurations themselves are excluded for good.
-    """
-    if len(failed) == 0:
-        return score
-    # Half the typical distance of two random points of the unit cube: sqrt(d / 6) / 2.
-    length = 0.5 * math.sqrt(shape.d / 6.0)
-    hyper = Hyperparameters(1.0, np.full(shape.d, length), INDICATOR_NOISE)
-    Z = np.concatenate([evaluated, failed])
-    r = np.concatenate([np.zeros(len(evaluated)), np.ones(len(failed))])
-    rate = r.mean()
-    A = covariance(Z, Z, shape=shape, hyper=hyper)
-    A.flat[:: len(Z) + 1] += INDICATOR_NOISE
-    alpha = solve_posdef(cholesky(A, 1.0)[0], r - rate)
-
-    def weighted(X: FloatArray) -> FloatArray:
-        failure = rate + cross_covariance(X, Z, shape=shape, hyper=hyper) @ alpha
-        return np.asarray(score(X) + np.log(np.clip(1.0 - failure, MIN_FEASIBILITY, 1.0)))
-
-    return weighted

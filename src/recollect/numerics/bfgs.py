@@ -125,6 +125,7 @@ class BFGSOptions:
     merge_distance: float = 0.0  # a run closer to a better one than this, in every coordinate, is abandoned
     max_steps: int = 1000  # after which all runs stop
     inverse_curvature: float | None = None  # diagonal of the initial H; None if nothing is known about the curvature
+    value_tolerance: float = VALUE_TOLERANCE  # relative decrease of the value below which a run stops
 
 
 def minimize_batched_bfgs(
@@ -154,7 +155,7 @@ def minimize_batched_bfgs(
         runs.f = np.where(good, f, runs.f)
         runs.x, runs.g = np.where(good[:, None], x, runs.x), np.where(good[:, None], g, runs.g)
         flat = _projected_gradient(runs, low, high) <= GRADIENT_TOLERANCE
-        converged = good & ((decrease <= VALUE_TOLERANCE) | flat)
+        converged = good & ((decrease <= options.value_tolerance) | flat)
         over = converged | (runs.step <= SHORTEST_STEP) | _redundant(runs, options.merge_distance) | (steps_left == 0)
         if over.any():
             points[runs.start[over]], values[runs.start[over]] = runs.x[over], runs.f[over]

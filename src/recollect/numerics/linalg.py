@@ -60,13 +60,16 @@ def append_cholesky(L: FloatArray, B: FloatArray, C: FloatArray) -> tuple[FloatA
     return joined, jitter
 
 
-def solve_lower(L: FloatArray, B: FloatArray, *, overwrite: bool = False) -> FloatArray:
-    """Return ``L^-1 B`` for a lower factor ``L (n, n)``, ``B (n,)`` or ``(n, m)``, in place if ``overwrite``."""
+def solve_lower(L: FloatArray, B: FloatArray, *, overwrite: bool = False, transposed: bool = False) -> FloatArray:
+    """Return ``L^-1 B``, or ``L^-T B`` if ``transposed``, for a lower factor ``L (n, n)``, ``B (n,)`` or ``(n, m)``.
+
+    The result takes the memory of B if ``overwrite``.
+    """
     from scipy.linalg.lapack import dtrtrs
 
     if B.size == 0:
         return np.zeros(B.shape)
-    solution, info = dtrtrs(L, B, lower=1, overwrite_b=overwrite)
+    solution, info = dtrtrs(L, B, lower=1, trans=transposed, overwrite_b=overwrite)
     if info != 0:
         raise NumericalError(f"solve_lower: the factor {L.shape} is singular (LAPACK dtrtrs returned {info})")
     return np.asarray(solution).reshape(B.shape)

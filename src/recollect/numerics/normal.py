@@ -44,6 +44,23 @@ def log_expected_improvement(mean: npt.ArrayLike, std: npt.ArrayLike, eta: npt.A
         return np.asarray(value.reshape(difference.shape))
 
 
+def log_improvement_slopes(mean: FloatArray, std: FloatArray, eta: float) -> tuple[FloatArray, FloatArray]:
+    """Return the derivatives of log-EI by ``mean`` and by ``std`` (m,): -Phi(z) / EI and phi(z) / EI."""
+    from scipy.special import erfcx, ndtr
+
+    z = (eta - mean) / std
+    t = np.maximum(-z, 0.0)
+    ratio = math.sqrt(0.5 * math.pi) * erfcx(t * math.sqrt(0.5))  # Mills' ratio
+    log_phi = -0.5 * np.maximum(z, _DIRECT) ** 2 - LOG_SQRT_2PI
+    near = z > _DIRECT
+    with np.errstate(over="ignore"):  # where z is large, EI is eta - mean and phi vanishes
+        h = np.where(near, _near_improvement(z, np.ones_like(z), z), 1.0)
+    q = np.exp(_log_q(np.maximum(t, -_DIRECT)))
+    by_mean = np.where(near, ndtr(z) / h, ratio / q)
+    by_std = np.where(near, np.exp(log_phi) / h, 1.0 / q)
+    return -by_mean / std, by_std / std
+
+
 def log_sum_exp(terms: FloatArray) -> FloatArray:
     """Return the logarithm of the sum over the first axis of exp(terms), without overflow; -inf terms count as 0."""
     top = np.max(terms, axis=0)

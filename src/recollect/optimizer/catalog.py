@@ -12,8 +12,9 @@ Variants are the same entries with suffixes, which may be combined::
     +slack                        *-box: a box that may leave out outlying optima
     +wide                         all that model past runs: length-scale bounds up to e^4 for the sources' models
     +paper                        all with a model of the new task of its own: as in the paper. No prior density for
-                                  its length scales, no compression of bad values where no past run takes part, and no
-                                  negative-transfer guard beyond the weighting's own dropping
+                                  its length scales, no compression of bad values where no past run takes part, no
+                                  negative-transfer guard beyond the weighting's own dropping; for `gp`, ten points of
+                                  a Latin hypercube and the local search
 
 Suffixes on the same line exclude each other: ``+none+95`` or ``+copula+unscaled`` is refused.
 """
@@ -35,6 +36,8 @@ from recollect.acquisition.functions import (
     NoisyImprovement,
     TransferImprovement,
 )
+from recollect.acquisition.gradient_search import GradientSearch
+from recollect.acquisition.maximize import LocalSearch
 from recollect.errors import InputError
 from recollect.optimizer.method import Design, Method
 from recollect.surrogate.prior import PAPER_PRIOR
@@ -58,7 +61,8 @@ CATALOG: tuple[Method, ...] = (
     Method("random", "uniform random search, without repetition on finite sets", "5.3, Random", Design(points=1)),
     Method("random-box", "uniform random search where past optima lie", "5.3, Random+Box",
            Design(points=1), box=BoxRule()),
-    Method("gp", "plain Bayesian optimization: one Gaussian process", "5.3, GP", acquisition=ExpectedImprovement()),
+    Method("gp", "plain Bayesian optimization: one Gaussian process", "5.3, GP",
+           Design("sobol", 5), ExpectedImprovement(), search=GradientSearch()),
     Method("gp-box", "plain Bayesian optimization where past optima lie", "5.3, GP(Box)",
            acquisition=ExpectedImprovement(), box=BoxRule()),
     Method("gcp", "plain Bayesian optimization on ranks mapped to normal scores", "5.3, GCP",
@@ -144,6 +148,14 @@ def method(name: str | Method) -> Method:
     raise InputError(f"there is no method {name!r}; the methods are: {', '.join(methods())}")
 
 
+def without_past(entry: Method) -> Method:
+    """Return what a method that models past runs is without any: plain Bayesian optimization, as `gp` does it."""
+    if entry.acquisition is None or not entry.models_past:
+        return entry
+    plain = method("gp+paper" if entry.target.prior == PAPER_PRIOR else "gp")
+    return replace(entry, design=plain.design, target=plain.target, search=plain.search)
+
+
 def _variant(entry: Method, suffix: str) -> Method:
     for pattern, change in _SUFFIXES:
         if match := re.fullmatch(pattern, suffix):
@@ -192,7 +204,11 @@ def _as_in_paper(entry: Method, match: re.Match[str]) -> Method:
     _require(own, entry, match, "has no model of its own task as in the paper")
     scaling: Scaling = "meanvar" if entry.target_only_scaling == "tail" else entry.target_only_scaling
     target = replace(entry.target, prior=PAPER_PRIOR)
-    return replace(entry, target=target, target_only_scaling=scaling, negative_transfer_guard=False)
+    design = Design() if entry.design.kind == "sobol" else entry.design
+    return replace(
+        entry, design=design, search=LocalSearch(), target=target, target_only_scaling=scaling,
+        negative_transfer_guard=False,
+    )  # fmt: skip
 
 
 def _require(fits: bool, entry: Method, match: re.Match[str], problem: str) -> None:

@@ -17,22 +17,28 @@ import numpy as np
 
 from recollect.numerics.arrays import BoolArray, FloatArray, IntArray, unique_rows
 from recollect.optimizer.method import POINTS_WITHOUT_PAST, Method
-from recollect.space.sampling import latin_hypercube, uniform
+from recollect.space.sampling import latin_hypercube, sobol, uniform
 from recollect.space.space import Space
 from recollect.transfer.sources import SourceData, Sources
 from recollect.transfer.task_prior import PreparedTaskPrior
 
 MAX_PREDICTIONS = 2_000_000
+MIN_SOBOL_POINTS, TRIALS_PER_POINT = 3, 6  # a Sobol design takes at most every sixth trial, but at least three
 
 
 def draw_design(
     method: Method, space: Space, candidates: FloatArray | None, *, size: int, rng: np.random.Generator
 ) -> FloatArray:
     """Return at most ``size`` points drawn without regard to past runs; repeated points are removed."""
-    draw = uniform if method.design.kind == "random" else latin_hypercube
-    points = draw(space, size, rng)
+    points = {"random": uniform, "sobol": default_and_sobol}.get(method.design.kind, latin_hypercube)(space, size, rng)
     points = points[unique_rows(points)]
     return points if candidates is None else nearest_candidates(candidates, points, space)
+
+
+def default_and_sobol(space: Space, size: int, rng: np.random.Generator) -> FloatArray:
+    """Return the default configuration, if it is legal, and points of a scrambled Sobol sequence (size, d)."""
+    default = space.canonical(space.default[None])
+    return np.concatenate([default[space.legal(default)], sobol(space, size, rng)])[:size]
 
 
 def learned_design(
@@ -103,6 +109,8 @@ def design_size(method: Method, horizon: int, *, learned: bool) -> int:
     """Return how many trials the design takes; a portfolio without past runs becomes a Latin hypercube."""
     if method.design.kind == "portfolio" and not learned:
         return POINTS_WITHOUT_PAST
+    if method.design.kind == "sobol" and method.design.points is not None:  # short runs need their trials
+        return max(MIN_SOBOL_POINTS, min(method.design.points, horizon // TRIALS_PER_POINT))
     return horizon if method.design.points is None else method.design.points
 
 

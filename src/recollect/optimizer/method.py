@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from recollect.acquisition.functions import Acquisition
+from recollect.acquisition.gradient_search import GradientSearch
 from recollect.acquisition.maximize import LocalSearch
 from recollect.errors import InputError
 from recollect.surrogate.prior import TARGET_PRIOR, Prior
@@ -25,9 +26,13 @@ POINTS_WITHOUT_PAST = 10  # of the Latin hypercube that replaces a portfolio whe
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """The points evaluated before any model is used; a portfolio is learned from past runs."""
+    """The points evaluated before any model is used.
 
-    kind: Literal["latin-hypercube", "random", "portfolio"] = "latin-hypercube"
+    "sobol" is the default configuration followed by points of a scrambled Sobol sequence; a portfolio is learned from
+    past runs.
+    """
+
+    kind: Literal["latin-hypercube", "sobol", "random", "portfolio"] = "latin-hypercube"
     points: int | None = 10  # None means all of the horizon
 
     def __post_init__(self) -> None:
@@ -94,7 +99,7 @@ class Method:
     negative_transfer_guard: bool = True
     target: TargetModel = field(default_factory=TargetModel)
     sources: SourceFit = field(default_factory=SourceFit)
-    search: LocalSearch = field(default_factory=LocalSearch)
+    search: LocalSearch | GradientSearch = field(default_factory=LocalSearch)
 
     def __post_init__(self) -> None:
         """Check that the blocks fit together."""

@@ -18,12 +18,13 @@ from recollect.errors import FailedTrialWarning, InputError, InputTypeError, Num
 from recollect.numerics.arrays import BoolArray, FloatArray, row_key
 from recollect.numerics.linalg import single_threaded
 from recollect.optimizer.catalog import method as find_method
+from recollect.optimizer.catalog import without_past
 from recollect.optimizer.design import design_size, draw_design, learned_design, prior_design
 from recollect.optimizer.explanation import Explanation, explain
 from recollect.optimizer.history import History
 from recollect.optimizer.method import POINTS_WITHOUT_PAST, Method
 from recollect.optimizer.model import FittedModel, TransferContext, fit_model, make_transfer_context
-from recollect.optimizer.past_runs import PastRun, align_past_runs, check_method
+from recollect.optimizer.past_runs import PastRun, align_past_runs, check_method, source_data
 from recollect.optimizer.search_region import TOO_FAR, make_search_region
 from recollect.optimizer.suggestion import Suggestion, Untried, round_trip, suggest_at_random, suggest_by_model
 from recollect.runs.run import Config, Direction, Run, State, Trial, as_number
@@ -93,6 +94,8 @@ class Optimizer:
         self._entropy = np.random.SeedSequence(None if seed is None else as_count("seed", seed, minimum=0)).entropy
         self._past = align_past_runs(past, compiled, direction, self._method)
         check_method(self._method, compiled, self._past)
+        if not source_data(self._past):
+            self._method = without_past(self._method)
         method, horizon = self._method, self._horizon
         self._region = make_search_region(compiled, method, self._past, candidates=candidates, horizon=horizon)
         self._space = self._region.space

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
-from recollect.acquisition.functions import Acquisition, Score, weigh_by_feasibility
+from recollect.acquisition.feasibility import weigh_by_feasibility
+from recollect.acquisition.functions import Acquisition, PreparedAcquisition
+from recollect.acquisition.gradient_search import GradientSearch, maximize_by_gradient
 from recollect.acquisition.maximize import LocalSearch, best_candidate, maximize_score
 from recollect.errors import ExhaustedError
 from recollect.numerics.arrays import FloatArray, row_key
@@ -23,6 +26,7 @@ from recollect.space.sampling import uniform
 from recollect.space.space import Space
 from recollect.transfer.ensemble import Ensemble
 
+Search: TypeAlias = LocalSearch | GradientSearch
 RANDOM_BATCHES = 64
 DRAWS_PER_BATCH = 256
 
@@ -67,12 +71,12 @@ def suggest_at_random(untried: Untried, reason: str, rng: np.random.Generator) -
 
 
 def suggest_by_model(
-    acquisition: Acquisition, ensemble: Ensemble, untried: Untried, *, search: LocalSearch, rng: np.random.Generator
+    acquisition: Acquisition, ensemble: Ensemble, untried: Untried, *, search: Search, rng: np.random.Generator
 ) -> Suggestion:
     """Maximize the acquisition function over what has not been tried."""
     prepared = acquisition.prepare(ensemble, rng)
-    score = weigh_by_feasibility(prepared.score, ensemble.X, untried.failed, shape=untried.space.kernel_shape)
-    x = _best_untried(score, ensemble, untried, search=search, rng=rng)
+    prepared = weigh_by_feasibility(prepared, ensemble.X, untried.failed, shape=untried.space.kernel_shape)
+    x = _best_untried(prepared, ensemble, untried, search=search, rng=rng)
     if x is None:
         return suggest_at_random(untried, "drawn at random: the model proposed only what was tried before", rng)
     mean, variance = ensemble.target.predict(x[None, :])
@@ -87,11 +91,18 @@ def round_trip(space: Space, x: FloatArray) -> FloatArray:
 
 
 def _best_untried(
-    score: Score, ensemble: Ensemble, untried: Untried, *, search: LocalSearch, rng: np.random.Generator
+    prepared: PreparedAcquisition, ensemble: Ensemble, untried: Untried, *, search: Search, rng: np.random.Generator
 ) -> FloatArray | None:
+    score, smooth = prepared.score, prepared.smooth
     if untried.candidates is not None:
         return np.asarray(untried.candidates[best_candidate(score, untried.candidates, rng)[0]])
     means = ensemble.model_weights @ ensemble.means_evaluated()
-    points, _ = maximize_score(untried.space, score, ensemble.X, means=means, settings=search, rng=rng)
+    if isinstance(search, GradientSearch) and smooth is not None:
+        points, _ = maximize_by_gradient(
+            untried.space, score, smooth, ensemble.X, means=means, settings=search, rng=rng
+        )
+    else:
+        settings = search if isinstance(search, LocalSearch) else LocalSearch()
+        points, _ = maximize_score(untried.space, score, ensemble.X, means=means, settings=settings, rng=rng)
     seen = (round_trip(untried.space, x) for x in points)
     return next((point for point in seen if row_key(point) not in untried.taken), None)

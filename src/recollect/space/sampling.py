@@ -118,9 +118,10 @@ def _check_count(n: int) -> None:
 
 
 def one_exchange(
-    space: Space, X: FloatArray, rng: np.random.Generator, *, step: npt.ArrayLike, per_column: int = 4
-) -> tuple[FloatArray, IntArray]:
-    """Return the one-exchange neighbours (Y, owner) of every row of X.
+    space: Space, X: FloatArray, rng: np.random.Generator,
+    *, step: npt.ArrayLike, per_column: int = 4, discrete_only: bool = False,
+) -> tuple[FloatArray, IntArray]:  # fmt: skip
+    """Return the one-exchange neighbours (Y, owner) of every row of X; with ``discrete_only`` floats stay as they are.
 
     For every active column that varies: a float gets ``per_column`` draws from N(u, step^2) within [0, 1]. An integer
     or ordinal gets up to as many distinct other cells by the same draws: all others if there are no more than that, and
@@ -131,7 +132,7 @@ def one_exchange(
     steps = _steps(step, len(X))
     active = space.activity(X)
     floats = np.array([isinstance(column, Interval) for column in space.columns]) & space.varying
-    Y, owner = _float_moves(X, active & floats, rng, steps=steps, count=per_column)
+    Y, owner = _float_moves(X, active & floats & (not discrete_only), rng, steps=steps, count=per_column)
     moved, owners = [Y], [owner]
     for position in np.flatnonzero(space.varying & ~floats):
         rows = np.flatnonzero(active[:, position])

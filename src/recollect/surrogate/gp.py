@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,13 @@ from recollect.numerics.linalg import (
     solve_lower,
     solve_posdef,
 )
-from recollect.surrogate.kernels import Hyperparameters, covariance, cross_covariance
+from recollect.surrogate.kernels import (
+    Hyperparameters,
+    covariance,
+    cross_covariance,
+    cross_covariance_and_slope,
+    distance_gradient,
+)
 from recollect.surrogate.scaling import normalize, restore, square, standardize
 
 VARIANCE_FLOOR = 1e-10  # of the latent variance of standardized targets
@@ -55,6 +61,18 @@ class Posterior(Protocol):
 
     def condition(self, X_new: FloatArray, y_new: FloatArray, /) -> Self:
         """Return the model after more observations."""
+
+
+@runtime_checkable
+class SmoothPosterior(Posterior, Protocol):
+    """A model that knows the gradients of its predictions; a `GP` is one."""
+
+    @property
+    def lengthscales(self) -> FloatArray:
+        """Distances (d,) over which predictions change."""
+
+    def predict_with_gradient(self, X: FloatArray, /) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return the posterior mean and variance (m,), and their gradients (m, d) by the inputs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,6 +96,11 @@ class GP:
     def n(self) -> int:
         """Number of training points."""
         return self.y.size
+
+    @property
+    def lengthscales(self) -> FloatArray:
+        """Length scales (d,)."""
+        return self.hyper.lengthscales
 
     @property
     def log_marginal_likelihood(self) -> float:
@@ -105,6 +128,29 @@ class GP:
         if include_noise:
             variance += self.hyper.noise
         return mean, variance * square(self.s)
+
+    def predict_with_gradient(self, X: npt.ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return posterior mean and variance ``(m,)`` of the function, and their gradients ``(m, d)`` by the inputs.
+
+        Gradients are zero by categorical columns and, for the variance, where it is at its floor; by inactive columns
+        they are zero as well, because rows with other inactive columns do not matter.
+        """
+        X = checked_inputs(X, self.shape.d)
+        with single_threaded():
+            k, w = cross_covariance_and_slope(X, self.X, shape=self.shape, hyper=self.hyper)
+            if self.across is not None:
+                k *= self.across / self.hyper.amplitude
+                w *= self.across / self.hyper.amplitude
+            V = solve_lower(self.L, k.T)
+            beta = solve_lower(self.L, V, transposed=True).T
+            mean_slopes, variance_slopes = (
+                distance_gradient(w * c, X, self.X, shape=self.shape, hyper=self.hyper) for c in (self.alpha, beta)
+            )
+            mean = restore(k @ self.alpha, self.m, self.s)
+        variance = self.hyper.amplitude - np.einsum("nm,nm->m", V, V)
+        variance_slopes[variance <= VARIANCE_FLOOR] = 0.0
+        scale = square(self.s)
+        return mean, scale * np.maximum(variance, VARIANCE_FLOOR), self.s * mean_slopes, -2.0 * scale * variance_slopes
 
     def joint(self, X: npt.ArrayLike, *, include_noise: bool = False) -> tuple[FloatArray, FloatArray]:
         """Return the posterior mean ``(m,)`` and covariance ``(m, m)``: symmetric, with nothing clipped."""

@@ -78,17 +78,56 @@ def cross_covariance(A: FloatArray, B: FloatArray, *, shape: KernelShape, hyper:
     The product rounds squared distances at 1e-16 of the squared norms: right for cross-covariances, too coarse for a
     training matrix whose noise may be 1e-11 (see `covariance`).
     """
+    P, Q = fill_inactive(A, shape), fill_inactive(B, shape)
+    squared = _squared_distances(P, Q, shape, hyper)
+    return kernel_in_place(squared, _half_hamming(P, Q, shape, hyper), same_activity(A, B, shape), hyper.amplitude)
+
+
+def cross_covariance_and_slope(
+    A: FloatArray, B: FloatArray, *, shape: KernelShape, hyper: Hyperparameters
+) -> tuple[FloatArray, FloatArray]:
+    """Return ``k(A, B)`` and w, its slope by squared distances, both (m, n), from distances as in `cross_covariance`.
+
+    The derivative of k by a numerical column j of A is ``-w (A_j - B_j) / l_j^2``.
+    """
+    P, Q = fill_inactive(A, shape), fill_inactive(B, shape)
+    squared = _squared_distances(P, Q, shape, hyper)
+    k, w = np.empty(squared.shape), np.empty(squared.shape)
+    amplitudes = np.full(len(P), hyper.amplitude)
+    kernel_and_slope_in_place(squared, _half_hamming(P, Q, shape, hyper), amplitudes, k=k, w=w)
+    same = same_activity(A, B, shape)
+    if same is not None:
+        k *= same
+        w *= same
+    return k, w
+
+
+def distance_gradient(
+    weights: FloatArray, A: FloatArray, B: FloatArray, *, shape: KernelShape, hyper: Hyperparameters
+) -> FloatArray:
+    """Return ``sum_i weights_i (B_i - A) / l^2`` (m, d), zero by categorical columns.
+
+    With ``weights = w c (m, n)`` that is the gradient of ``k(A, B) c`` by A.
+    """
+    numerical = np.flatnonzero(~shape.categorical)
+    points, rows = (fill_inactive(Z, shape)[:, numerical] for Z in (A, B))
+    along = weights @ rows - weights.sum(axis=1)[:, None] * points
+    gradient = np.zeros((len(A), shape.d))
+    gradient[:, numerical] = along / np.square(hyper.lengthscales[numerical])
+    return gradient
+
+
+def _squared_distances(P: FloatArray, Q: FloatArray, shape: KernelShape, hyper: Hyperparameters) -> FloatArray:
+    """Return ``t^2`` of every pair, by one matrix product."""
     numerical = ~shape.categorical
     inverse = SQRT5 / hyper.lengthscales[numerical]
-    P, Q = fill_inactive(A, shape), fill_inactive(B, shape)
     centre = Q[:, numerical].mean(axis=0) if len(Q) else 0.0  # small norms, hence small rounding errors
     U, V = (P[:, numerical] - centre) * inverse, (Q[:, numerical] - centre) * inverse
     # |u|^2 + |v|^2 - 2 u v in one product, by two more columns
     left = np.column_stack((U, np.einsum("ij,ij->i", U, U), np.ones(len(U))))
     right = np.column_stack((-2.0 * V, np.ones(len(V)), np.einsum("ij,ij->i", V, V)))
     squared = left @ right.T
-    np.maximum(squared, 0.0, out=squared)
-    return kernel_in_place(squared, _half_hamming(P, Q, shape, hyper), same_activity(A, B, shape), hyper.amplitude)
+    return np.asarray(np.maximum(squared, 0.0, out=squared))
 
 
 def covariance(A: FloatArray, B: FloatArray, *, shape: KernelShape, hyper: Hyperparameters) -> FloatArray:

@@ -17,6 +17,8 @@ from recollect.acquisition.functions import (
     NoisyImprovement,
     TransferImprovement,
 )
+from recollect.acquisition.maximize import LocalSearch
+from recollect.optimizer.catalog import without_past
 from recollect.optimizer.method import Design
 from recollect.surrogate.prior import PAPER_PRIOR, TARGET_PRIOR
 from recollect.transfer.weighting.kl import DivergenceWeighting
@@ -30,7 +32,7 @@ ONE, TWO = Design("portfolio", 1), Design("portfolio", 2)
 TABLE: dict[str, tuple[Any, ...]] = {  # weighting, scaling, design, acquisition
     "random": (None, None, Design("latin-hypercube", 1), None),
     "random-box": (None, None, Design("latin-hypercube", 1), None),
-    "gp": (None, None, LHS, ExpectedImprovement()),
+    "gp": (None, None, Design("sobol", 5), ExpectedImprovement()),
     "gp-box": (None, None, LHS, ExpectedImprovement()),
     "gcp": (None, "copula", LHS, ExpectedImprovement()),
     "smfo": (None, "meanvar", ALL, None),
@@ -122,9 +124,29 @@ def test_paper_takes_the_new_tasks_model_back_to_the_papers(name: str) -> None:
     assert entry.target.prior == PAPER_PRIOR
     assert entry.target_only_scaling == "meanvar"
     assert not entry.negative_transfer_guard
-    undone = {"target": method(name).target, "target_only_scaling": "tail", "negative_transfer_guard": True}
-    back = dataclasses.replace(entry, name=name, **undone)
-    assert back == method(name)
+    own = method(name)
+    undone = {"target": own.target, "target_only_scaling": "tail", "negative_transfer_guard": True}
+    back = dataclasses.replace(entry, name=name, **undone, design=own.design, search=own.search)
+    assert back == own
+
+
+def test_gp_as_in_the_paper_has_its_design_and_its_search() -> None:
+    entry = method("gp+paper")
+    assert entry.design == LHS
+    assert entry.search == LocalSearch()
+
+
+@pytest.mark.parametrize("name", ["rgpe-taf", "tstr-ei+wd", "gcp-prior", "wac"])
+def test_a_method_without_past_runs_has_the_settings_of_gp(name: str) -> None:
+    for own, plain in ((name, "gp"), *([(f"{name}+paper", "gp+paper")] if name != "gcp-prior" else [])):
+        got, expected = without_past(method(own)), method(plain)
+        assert (got.design, got.target, got.search) == (expected.design, expected.target, expected.search)
+        assert got.target_only_scaling == method(own).target_only_scaling
+
+
+@pytest.mark.parametrize("name", ["random", "gp", "gcp", "gp-box", "smfo"])
+def test_methods_that_model_no_past_run_or_nothing_are_the_same_without_past_runs(name: str) -> None:
+    assert without_past(method(name)) == method(name)
 
 
 @pytest.mark.parametrize("name", ["random", "smfo"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
-from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
+from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, ForbiddenEqualsClause
 from scipy.stats import chisquare
 
 from recollect.optimizer.catalog import method
@@ -60,9 +62,26 @@ def test_choices_differ_by_one_whatever_their_codes() -> None:
 
 
 def test_a_latin_hypercube_has_one_point_in_every_stratum() -> None:
-    X = draw_design(method("gp"), FLAT, None, size=10, rng=np.random.default_rng(0))
+    X = draw_design(method("gp+paper"), FLAT, None, size=10, rng=np.random.default_rng(0))
     for column in X.T:
         assert sorted(np.floor(10 * column)) == list(range(10))
+
+
+def test_a_sobol_design_starts_at_the_default_and_fills_halves_and_quarters_evenly() -> None:
+    X = draw_design(method("gp"), FLAT, None, size=9, rng=np.random.default_rng(0))
+    assert X[0].tolist() == FLAT.default.tolist()
+    for column in X[1:].T:
+        assert sorted((8 * column).astype(int)) == list(range(8))
+
+
+def test_a_sobol_design_leaves_out_a_forbidden_default() -> None:
+    space = ConfigurationSpace({"kind": ["a", "b"], "x": (0.0, 1.0)})
+    space.add(ForbiddenEqualsClause(space["kind"], "b"))
+    compiled = compile_space(space)
+    illegal = replace(compiled, default=compiled.encode([{"kind": "a", "x": 0.5}])[0] + [1.0, 0.0])
+    X = draw_design(method("gp"), illegal, None, size=4, rng=np.random.default_rng(0))
+    assert len(X) == 4
+    assert compiled.legal(X).all()
 
 
 def test_a_random_design_is_drawn_independently() -> None:
@@ -82,7 +101,7 @@ def test_random_search_draws_uniformly_among_what_is_left() -> None:
 
 def test_points_that_coincide_are_drawn_once() -> None:
     space = compile_space({"k": ["p", "q"], "c": 3})
-    X = draw_design(method("gp"), space, None, size=10, rng=np.random.default_rng(0))
+    X = draw_design(method("gp+paper"), space, None, size=10, rng=np.random.default_rng(0))
     assert len(X) == 2
 
 

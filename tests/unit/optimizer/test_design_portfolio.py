@@ -196,9 +196,15 @@ def test_rows_outside_the_new_space_are_never_chosen() -> None:
         ("rgpe-nei", True, 2),
         ("rgpe-taf+copula", True, 2),
         ("rgpe-taf", False, 10),
-        ("gp", False, 10),
+        ("gp", False, 5),
+        ("gp+paper", False, 10),
         ("random", False, 1),
     ],
 )
 def test_the_design_has_the_size_of_the_method(name: str, learned: bool, size: int) -> None:
     assert design_size(method(name), 33, learned=learned) == size
+
+
+@pytest.mark.parametrize(("horizon", "size"), [(2, 3), (20, 3), (24, 4), (30, 5), (500, 5)])
+def test_the_sobol_design_leaves_most_trials_of_a_short_run_to_the_model(horizon: int, size: int) -> None:
+    assert design_size(method("gp"), horizon, learned=False) == size

@@ -9,7 +9,8 @@ import pytest
 
 from recollect import FAILED as FAILURE
 from recollect import Optimizer, Run
-from recollect.acquisition.functions import MIN_FEASIBILITY, weigh_by_feasibility
+from recollect.acquisition.feasibility import MIN_FEASIBILITY, fit_feasibility, weigh_by_feasibility
+from recollect.acquisition.functions import PreparedAcquisition, SmoothScore
 from recollect.numerics.arrays import KernelShape
 from recollect.surrogate.gp import make_gp
 from recollect.surrogate.kernels import Hyperparameters
@@ -25,8 +26,14 @@ def target(X: Any, *, categorical: Any = (False, False), conditional: bool = Fal
     return make_gp(X, np.arange(float(len(X))), shape=shape, hyper=Hyperparameters(1.0, np.full(2, 0.3), 1e-6))
 
 
+def prepared(score: Any) -> PreparedAcquisition:
+    smooth = SmoothScore(lambda X: (score(X), np.ones(X.shape)), np.ones(2))
+    return PreparedAcquisition(score, lambda x: x, smooth)
+
+
 def probability(model: Any, failed: Any, at: Any) -> Any:
-    return np.exp(weigh_by_feasibility(lambda X: np.zeros(len(X)), model.X, failed, shape=model.shape)(at))
+    flat = prepared(lambda X: np.zeros(len(X)))
+    return np.exp(weigh_by_feasibility(flat, model.X, failed, shape=model.shape).score(at))
 
 
 def dense_probability(evaluated: Any, failed: Any, at: Any) -> Any:
@@ -44,10 +51,8 @@ def dense_probability(evaluated: Any, failed: Any, at: Any) -> Any:
 
 
 def test_without_failures_the_score_is_untouched() -> None:
-    def score(X: Any) -> Any:
-        return X[:, 0]
-
-    assert weigh_by_feasibility(score, target(FAR).X, NO_FAILURE, shape=target(FAR).shape) is score
+    own = prepared(lambda X: X[:, 0])
+    assert weigh_by_feasibility(own, target(FAR).X, NO_FAILURE, shape=target(FAR).shape) is own
 
 
 def test_it_is_one_minus_the_mean_of_a_process_on_failures() -> None:
@@ -90,9 +95,32 @@ def test_it_never_falls_below_the_floor_nor_exceeds_one() -> None:
 
 def test_the_logarithm_is_added_and_minus_infinity_stays() -> None:
     model = target(FAR)
-    weighted = weigh_by_feasibility(lambda X: np.where(X[:, 0] > 0.5, -np.inf, 2.5), model.X, FAILED, shape=model.shape)
+    own = prepared(lambda X: np.where(X[:, 0] > 0.5, -np.inf, 2.5))
+    weighted = weigh_by_feasibility(own, model.X, FAILED, shape=model.shape).score
     assert weighted(FAR).tolist() == [-np.inf] * 3
     assert weighted(NEAR)[0] == pytest.approx(2.5 + np.log(probability(model, FAILED, NEAR)[0]))
+
+
+def test_gradients_agree_with_finite_differences() -> None:
+    rng = np.random.default_rng(1)
+    X, failed, at = rng.random((8, 2)), rng.random((4, 2)), rng.random((30, 2))
+    model = fit_feasibility(X, failed, shape=target(X).shape)
+    values, gradients = model.log_probability_with_gradient(at)
+    np.testing.assert_allclose(values, np.log(dense_probability(X, failed, at)), rtol=1e-7, atol=1e-9)
+    inside = (values < -1e-6) & (values > np.log(MIN_FEASIBILITY) + 1e-6)
+    assert inside.sum() > 10
+    for j, move in enumerate(1e-6 * np.eye(2)):
+        slopes = (model.log_probability(at + move) - model.log_probability(at - move)) / 2e-6
+        np.testing.assert_allclose(gradients[inside, j], slopes[inside], rtol=1e-4, atol=1e-5)
+    assert not gradients[~inside].any()
+
+
+def test_score_and_smooth_score_agree() -> None:
+    model = target(FAR)
+    weighted = weigh_by_feasibility(prepared(lambda X: X[:, 0]), model.X, FAILED, shape=model.shape)
+    assert weighted.smooth is not None
+    at = np.random.default_rng(2).random((20, 2))
+    np.testing.assert_allclose(weighted.smooth.evaluate(at)[0], weighted.score(at), rtol=1e-10)
 
 
 def test_another_choice_or_another_activity_is_far_from_a_failure() -> None:

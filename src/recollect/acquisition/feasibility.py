@@ -92,4 +92,4 @@ def weigh_by_feasibility(
         (values, gradients), (logs, slopes) = evaluate(X), feasibility.log_probability_with_gradient(X)
         return values + logs, gradients + slopes
 
-    return replace(prepared, score=score, smooth=replace(smooth, evaluate=with_gradient))
+    return replace(prepared, score=score, smooth=replace(smooth, score=score, evaluate=with_gradient))

@@ -58,6 +58,7 @@ VarianceRule = Literal["weighted", "target", "stacked"]
 class SmoothScore:
     """A score with its gradient by the numerical columns."""
 
+    score: Score
     evaluate: ScoreWithGradient  # from (m, d) to scores (m,) and gradients (m, d), zero by categorical columns
     scales: FloatArray  # (d,) distances over which it changes, for example the length scales of the model
 
@@ -110,12 +111,12 @@ class ExpectedImprovement:
             mean, variance = predict(X)
             return log_expected_improvement(mean, np.sqrt(variance), eta)
 
-        smooth = smooth_improvement(ensemble.target_given_pending(), eta) if ensemble.target_only else None
+        smooth = smooth_improvement(ensemble.target_given_pending(), eta, score) if ensemble.target_only else None
         return PreparedAcquisition(score, lambda _: weights, smooth)
 
 
-def smooth_improvement(model: Posterior, eta: float) -> SmoothScore | None:
-    """Return log-EI with its gradient under one model; None if the model knows no gradients."""
+def smooth_improvement(model: Posterior, eta: float, score: Score) -> SmoothScore | None:
+    """Return the score, which is log-EI under one model, with its gradient; None if the model knows no gradients."""
     if not isinstance(model, SmoothPosterior):
         return None
 
@@ -126,7 +127,7 @@ def smooth_improvement(model: Posterior, eta: float) -> SmoothScore | None:
         gradient = by_mean[:, None] * mean_gradient + (0.5 * by_std / std)[:, None] * variance_gradient
         return log_expected_improvement(mean, std, eta), gradient
 
-    return SmoothScore(evaluate, model.lengthscales)
+    return SmoothScore(score, evaluate, model.lengthscales)
 
 
 @dataclass(frozen=True, slots=True)

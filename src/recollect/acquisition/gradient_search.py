@@ -45,7 +45,7 @@ class GradientSearch:
 
 
 def maximize_by_gradient(
-    space: Space, score: Score, smooth: SmoothScore, seen: FloatArray,
+    space: Space, smooth: SmoothScore, seen: FloatArray,
     *, means: FloatArray, settings: GradientSearch, rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Return points, best first, and their scores.
@@ -57,13 +57,13 @@ def maximize_by_gradient(
     top = seen[np.argsort(means, kind="stable")[: settings.best]]
     near = [gaussian_moves(space, top, rng, step=step, count=settings.moves)[0] for step in LOCAL_STEPS]
     local = np.concatenate([top, *near])
-    values, local_values = _finite(score(drawn)), _finite(score(local))
+    values, local_values = _finite(smooth.score(drawn)), _finite(smooth.score(local))
     starts = _starts(values, settings, rng)
     local_starts = np.argsort(-local_values, kind="stable")[: settings.best]
     X = np.concatenate([drawn[starts], local[local_starts]])
     reached = np.concatenate([values[starts], local_values[local_starts]])
     first = unique_rows(X)
-    X, reached = _alternate(space, score, smooth, X[first], reached[first], settings=settings, rng=rng)
+    X, reached = _alternate(space, smooth, X[first], reached[first], settings=settings, rng=rng)
     points, scores = np.concatenate([X, drawn]), np.concatenate([reached, values])
     order = np.argsort(-scores, kind="stable")
     return points[order], scores[order]
@@ -84,7 +84,7 @@ def _finite(values: FloatArray) -> FloatArray:
 
 
 def _alternate(
-    space: Space, score: Score, smooth: SmoothScore, X: FloatArray, values: FloatArray,
+    space: Space, smooth: SmoothScore, X: FloatArray, values: FloatArray,
     *, settings: GradientSearch, rng: np.random.Generator,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
     """Move the searches, in place, to where they end."""
@@ -92,11 +92,11 @@ def _alternate(
     moving = np.arange(len(X))
     for number in range(settings.rounds):
         ascended = _ascend(space, smooth, X[moving], settings.bfgs, relax=number == 0)
-        _accept(space, score, X, values, ascended, moving)
+        _accept(space, smooth.score, X, values, Y=ascended, owner=moving)
         if not discrete:
             break
         Y, owner = one_exchange(space, X[moving], rng, step=LOCAL_STEPS[0], discrete_only=True)
-        improved = _accept(space, score, X, values, Y, moving[owner])
+        improved = _accept(space, smooth.score, X, values, Y=Y, owner=moving[owner])
         moving = np.unique(moving[owner][improved])
         if len(moving) == 0:
             break

@@ -98,9 +98,7 @@ def _best_untried(
         return np.asarray(untried.candidates[best_candidate(score, untried.candidates, rng)[0]])
     means = ensemble.model_weights @ ensemble.means_evaluated()
     if isinstance(search, GradientSearch) and smooth is not None:
-        points, _ = maximize_by_gradient(
-            untried.space, score, smooth, ensemble.X, means=means, settings=search, rng=rng
-        )
+        points, _ = maximize_by_gradient(untried.space, smooth, ensemble.X, means=means, settings=search, rng=rng)
     else:
         settings = search if isinstance(search, LocalSearch) else LocalSearch()
         points, _ = maximize_score(untried.space, score, ensemble.X, means=means, settings=settings, rng=rng)

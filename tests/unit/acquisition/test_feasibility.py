@@ -27,7 +27,7 @@ def target(X: Any, *, categorical: Any = (False, False), conditional: bool = Fal
 
 
 def prepared(score: Any) -> PreparedAcquisition:
-    smooth = SmoothScore(lambda X: (score(X), np.ones(X.shape)), np.ones(2))
+    smooth = SmoothScore(score, lambda X: (score(X), np.ones(X.shape)), np.ones(2))
     return PreparedAcquisition(score, lambda x: x, smooth)
 
 

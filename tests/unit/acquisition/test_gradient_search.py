@@ -34,20 +34,20 @@ def model(space: Space, n: int = 12, seed: int = 0) -> GP:
 
 def improvement(gp: GP) -> tuple[Any, SmoothScore]:
     eta = float(gp.y.min())
-    smooth = smooth_improvement(gp, eta)
-    assert smooth is not None
 
     def score(X: Any) -> Any:
         mean, variance = gp.predict(X)
         return log_expected_improvement(mean, np.sqrt(variance), eta)
 
+    smooth = smooth_improvement(gp, eta, score)
+    assert smooth is not None
     return score, smooth
 
 
 def search(space: Space, gp: GP, *, seed: int = 0, options: GradientSearch = FEW) -> Any:
-    score, smooth = improvement(gp)
+    _, smooth = improvement(gp)
     rng = np.random.default_rng(seed)
-    return maximize_by_gradient(space, score, smooth, gp.X, means=gp.mean(gp.X), settings=options, rng=rng)
+    return maximize_by_gradient(space, smooth, gp.X, means=gp.mean(gp.X), settings=options, rng=rng)
 
 
 @pytest.mark.parametrize("space", [FLAT, MIXED], ids=["floats", "mixed"])
@@ -69,10 +69,10 @@ def test_the_maximum_of_a_smooth_function_is_found_to_many_digits(top: list[floa
     def value(X: Any) -> Any:
         return -np.sum((X - top) ** 2, axis=1)
 
-    smooth = SmoothScore(lambda X: (value(X), -2.0 * (X - top)), np.full(3, 0.3))
+    smooth = SmoothScore(value, lambda X: (value(X), -2.0 * (X - top)), np.full(3, 0.3))
     empty = np.empty((0, 3))
     found, values = maximize_by_gradient(
-        FLAT, value, smooth, empty, means=np.empty(0), settings=FEW, rng=np.random.default_rng(0)
+        FLAT, smooth, empty, means=np.empty(0), settings=FEW, rng=np.random.default_rng(0)
     )
     assert np.max(np.abs(found[0] - top)) < 1e-4
     assert values[0] == pytest.approx(value(found[:1])[0])
@@ -106,9 +106,12 @@ def test_it_ends_at_least_as_high_as_the_search_without_gradients(space: Space, 
 
 
 def test_a_score_that_is_nowhere_finite_leaves_the_screened_points() -> None:
-    smooth = SmoothScore(lambda X: (np.full(len(X), np.nan), np.zeros(X.shape)), np.ones(3))
+    def score(X: Any) -> Any:
+        return np.full(len(X), np.nan)
+
+    smooth = SmoothScore(score, lambda X: (score(X), np.zeros(X.shape)), np.ones(3))
     found, values = maximize_by_gradient(
-        FLAT, lambda X: np.full(len(X), np.nan), smooth, np.full((1, 3), 0.5),
+        FLAT, smooth, np.full((1, 3), 0.5),
         means=np.zeros(1), settings=FEW, rng=np.random.default_rng(0),
     )  # fmt: skip
     assert len(found) >= FEW.screen

@@ -16,6 +16,7 @@ import gc
 import json
 import math
 import warnings
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,7 +34,7 @@ from recollect.storage.open import Store
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, TrialState
 
-STUDIES_PER_QUERY = 500
+STUDIES_PER_QUERY = MAX_LISTED_TRIALS = 500
 """Databases limit the length of a statement."""
 
 UNFINISHED_STATES, FINISHED_STATES = ("RUNNING", "WAITING"), ("COMPLETE", "FAIL", "PRUNED")
@@ -195,17 +196,33 @@ def read_finished(
     return trials
 
 
-def read_after(store: Store, study: int, trial_id: int, *, damage: list[Damage] | None = None) -> list[StoredTrial]:
-    """Return the trials of a study with ids above ``trial_id``, in any state, with all attributes."""
+def read_after(
+    store: Store, study: int, trial_id: int, *, also: Sequence[int] = (), damage: list[Damage] | None = None
+) -> list[StoredTrial]:
+    """Return the trials of a study with ids above ``trial_id`` or in ``also``, in any state, with all attributes.
+
+    Reading takes time for these trials only, however many the study has.
+    """
     if not store.sql:
-        frozen = store.optuna.get_all_trials(study, deepcopy=False)
-        return [_record(trial) for trial in frozen if trial._trial_id > trial_id]
-    condition = f"t.study_id = {int(study)} and t.trial_id > {int(trial_id)}"
+        frozen = store.optuna.get_all_trials(study, deepcopy=False)  # by id
+        places = [bisect_left(frozen, own, key=lambda trial: trial._trial_id) for own in (*also, trial_id + 1)]
+        return [_record(trial) for trial in (*(frozen[place] for place in places[:-1]), *frozen[places[-1] :])]
     broken: list[Damage] = []
     with store.reading() as fetch:
-        trials = _read(fetch, condition, keys=None, system=True, damage=broken)
+        condition = _condition(fetch, f"t.study_id = {int(study)}", trial_id, also)
+        trials = _read(fetch, condition, keys=None, system=True, damage=broken) if condition else []
     report_damage(store, broken, damage)
     return [record for _, record in trials]
+
+
+def _condition(fetch: Fetch, study: str, trial_id: int, also: Sequence[int]) -> str:
+    """Return the condition for trials above an id or among others, as a list if it is short: no database scans then."""
+    last = min((trial_id, *(own - 1 for own in also)))
+    ids = [own for (own,) in fetch(f"select t.trial_id from trials t where {study} and t.trial_id > {int(trial_id)}")]
+    listed = [*map(int, also), *ids]
+    if len(listed) > MAX_LISTED_TRIALS:
+        return f"{study} and t.trial_id > {int(last)}"
+    return f"t.trial_id in ({', '.join(map(str, listed))})" if listed else ""
 
 
 def count_trials(store: Store, studies: Collection[int], *, states: Collection[str] = ()) -> dict[int, int]:

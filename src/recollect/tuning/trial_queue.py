@@ -14,9 +14,10 @@ notice a dead worker queues its trial.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import ConfigError, RecollectWarning
@@ -25,7 +26,7 @@ from recollect.runs.run import Config, Trial
 from recollect.space.space import Space
 from recollect.storage.open import Store, storage_errors
 from recollect.storage.optuna_conversion import distributions, frozen_trial, params_of
-from recollect.storage.sql_read import SECONDS_KEY, StoredTrial, read_after
+from recollect.storage.sql_read import SECONDS_KEY, UNFINISHED_STATES, StoredTrial, read_after
 from recollect.storage.studies import INFLUENCE_KEY, NOTES_KEY, VOID_KEY, TaskStudy, with_notes
 from recollect.storage.transitions import move_trial, write_trials
 from recollect.tuning.heartbeat import HEARTBEAT_KEY, HeartbeatMonitor, heartbeat
@@ -48,6 +49,30 @@ class ClaimedTrial:
     config: Config
 
 
+class TrialNumbers(Collection[int]):
+    """The numbers of the trials in some of the groups of a `QueueState`. Counting them takes constant time."""
+
+    def __init__(self, groups: Sequence[Mapping[int, Any]], last: int) -> None:
+        """Look at these groups; ``last`` is the highest number of all trials."""
+        self._groups, self._last = groups, last
+
+    def __len__(self) -> int:
+        """Count the trials."""
+        return sum(map(len, self._groups))
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the numbers in order."""
+        return iter(sorted(chain.from_iterable(self._groups)))
+
+    def __contains__(self, number: object) -> bool:
+        """Return whether a trial is among them."""
+        return any(number in group for group in self._groups)
+
+    def before(self, number: int) -> int:
+        """Count the trials with lower numbers, by counting the others: a new trial is among the last."""
+        return len(self) - sum(other in self for other in range(number, self._last + 1))
+
+
 @dataclass(slots=True, eq=False)
 class QueueState:
     """The trials of a task when the queue was last read, by number."""
@@ -59,6 +84,7 @@ class QueueState:
     alive: set[int] = field(default_factory=set)  # running, and their workers send heartbeats
     unread: list[Trial] = field(default_factory=list)  # finished, but not returned by `pop_finished` yet
     influences: dict[int, Mapping[str, Any]] = field(default_factory=dict)  # why finished trials were suggested
+    last: int = -1  # the highest number of all trials
 
     def pop_finished(self) -> list[Trial]:
         """Return the trials that have finished since the last call."""
@@ -66,13 +92,13 @@ class QueueState:
         self.unread.clear()
         return trials
 
-    def started(self) -> list[int]:
-        """Return the numbers of all running and finished trials, in order."""
-        return sorted([*self.finished, *self.running])
+    def started(self) -> TrialNumbers:
+        """Return the numbers of all running and finished trials."""
+        return TrialNumbers((self.finished, self.running), self.last)
 
-    def planned(self) -> list[int]:
-        """Return the numbers of all running, finished and waiting trials, in order."""
-        return sorted([*self.finished, *self.running, *self.waiting])
+    def planned(self) -> TrialNumbers:
+        """Return the numbers of all running, finished and waiting trials."""
+        return TrialNumbers((self.finished, self.running, self.waiting), self.last)
 
     def pending(self) -> dict[int, Config]:
         """Return the configurations that are or will be evaluated."""
@@ -89,7 +115,9 @@ class TrialQueue:
         self._monitor = HeartbeatMonitor(grace)
         self._claimed: dict[int, ClaimedTrial] = {}
         self._keys: dict[int, bytes] = {}
-        self._last_settled = -1  # trials with ids up to this have ended and have been read
+        self._numbers: dict[bytes, list[int]] = {}  # trials by the key of their configuration
+        self._last_read = -1  # trials with ids up to this have been read
+        self._unfinished: tuple[int, ...] = ()  # of these, the ids of those that had not ended
         self.state = QueueState()
 
     @property
@@ -101,14 +129,15 @@ class TrialQueue:
         """Read what has happened; queue the trials of dead workers again."""
         with storage_errors(self._store.name):
             last = self.state
-            self.state = QueueState(last.finished, void=last.void, unread=last.unread, influences=last.influences)
-            records = read_after(self._store, self._study.id, self._last_settled)
+            self.state = QueueState(
+                last.finished, void=last.void, unread=last.unread, influences=last.influences, last=last.last
+            )
+            records = read_after(self._store, self._study.id, self._last_read, also=self._unfinished)
             for record in records:
                 if record.number not in last.finished and record.number not in last.void:
                     self._sort_in(record)
-            unfinished = [record.id for record in records if record.state in ("RUNNING", "WAITING")]
-            ids = [record.id for record in records]
-            self._last_settled = min(unfinished) - 1 if unfinished else max(ids, default=self._last_settled)
+            self._unfinished = tuple(record.id for record in records if record.state in UNFINISHED_STATES)
+            self._last_read = max((record.id for record in records), default=self._last_read)
             self._claimed = {number: trial for number, trial in self._claimed.items() if number in self.state.running}
             return self.state
 
@@ -129,7 +158,7 @@ class TrialQueue:
 
         states = (TrialState.WAITING, TrialState.RUNNING)
         for number, trial in sorted(self.state.waiting.items()):
-            if self.state.planned().index(number) >= limit:
+            if self.state.planned().before(number) >= limit:
                 return None
             with storage_errors(self._store.name):
                 moved = move_trial(self._store, trial.id, states, system={HEARTBEAT_KEY: heartbeat()})
@@ -145,10 +174,10 @@ class TrialQueue:
         state = self.read()
         if trial.number not in state.running:
             return False  # another worker presumed this process dead
-        first = next(number for number in state.planned() if self._keys[number] == self._keys[trial.number])
+        first = self._first_with(self._keys[trial.number])
         if first != trial.number:
             self.release(trial, f"the same configuration as trial {first}")
-        elif state.planned().index(trial.number) >= limit:
+        elif state.planned().before(trial.number) >= limit:
             self.release(trial, f"one more than the {limit} trials of the task")
         else:
             return True
@@ -199,9 +228,19 @@ class TrialQueue:
         except (OSError, OptunaError, KeyError):
             return  # the next one may succeed; finishing the trial meets the same fault and reports it
 
+    def _first_with(self, key: bytes) -> int | None:
+        """Return the lowest number of the planned trials that have the configuration with this key."""
+        planned = self.state.planned()
+        return min((number for number in self._numbers.get(key, ()) if number in planned), default=None)
+
+    def _set_key(self, number: int, key: bytes) -> None:
+        self._keys[number] = key
+        self._numbers.setdefault(key, []).append(number)
+
     def _sort_in(self, record: StoredTrial) -> None:
         """Add a stored trial to the state."""
         number, state = record.number, self.state
+        state.last = max(state.last, number)
         if VOID_KEY in record.user_attrs:
             state.void.add(number)
         elif record.state == "WAITING":
@@ -230,7 +269,7 @@ class TrialQueue:
         """Return whether a trial's configuration belongs to the space; remember its key."""
         if number not in self._keys:
             try:
-                self._keys[number] = row_key(self._space.encode([config])[0])
+                self._set_key(number, row_key(self._space.encode([config])[0]))
             except ConfigError:
                 return False
         return True
@@ -253,7 +292,7 @@ class TrialQueue:
         from optuna.trial import TrialState
 
         states, key = (TrialState.RUNNING, TrialState.FAIL), self._keys[record.number]
-        first = next((number for number in self.state.planned() if self._keys[number] == key), None)
+        first = self._first_with(key)
         retries = record.system_attrs.get(RETRY_KEY, 0)
         if first is not None:
             user: dict[str, Any] = {VOID_KEY: f"{DEAD_WORKER}; the same configuration as trial {first}"}
@@ -268,7 +307,8 @@ class TrialQueue:
             system = {HEARTBEAT_KEY: heartbeat(), RETRY_KEY: retries + 1}
             retry = self._frozen(record.params, TrialState.WAITING, user={}, system=system)
             ((trial_id, number),) = write_trials(self._store, self._study.id, [retry])
-            self._keys[number] = self._keys[record.number]
+            self._set_key(number, key)
+            self.state.last = max(self.state.last, number)
             self.state.waiting[number] = ClaimedTrial(trial_id, number, record.params)
 
     def _frozen(

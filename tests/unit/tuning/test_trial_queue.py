@@ -15,6 +15,7 @@ from optuna.trial import TrialState
 
 from recollect import RecollectWarning
 from recollect.space.space import compile_space
+from recollect.storage import sql_read
 from recollect.storage.memory import Memory
 from recollect.storage.studies import VOID_KEY, get_or_create_study
 from recollect.tuning import heartbeat as heartbeat_module
@@ -95,6 +96,44 @@ def test_a_failure_is_kept_with_its_reason(where: str) -> None:
     assert trial.notes == ("ValueError: no", "more")
 
 
+def test_reading_again_reads_only_what_is_new_or_had_not_ended(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    queue, other = open_queue(where), open_queue(where)
+    configs = [{"a": k / 16, "k": "x"} for k in range(12)]
+    long, *short = (queue.claim(config, limit=20) for config in configs)
+    assert long is not None
+    for trial in short:
+        assert trial is not None
+        queue.finish(trial, Evaluation(0.5, 1.0))
+    assert set(other.read().finished) == set(range(1, 12))
+    counts: list[int] = []
+    original = trial_queue.read_after
+
+    def counted(*given: Any, **options: Any) -> Any:
+        records = original(*given, **options)
+        counts.append(len(records))
+        return records
+
+    monkeypatch.setattr(trial_queue, "read_after", counted)
+    assert set(other.read().running) == {0}
+    queue.finish(long, Evaluation(0.25, 1.0))
+    assert other.read().finished[0].value == 0.25
+    assert other.read().running == {}
+    assert counts == [1, 1, 0]
+    assert (len(other.state.planned()), other.state.planned().before(5)) == (12, 5)
+
+
+def test_a_trial_that_goes_on_while_many_end_is_still_read(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql_read, "MAX_LISTED_TRIALS", 3)
+    queue, other = open_queue(where), open_queue(where)
+    trials = [queue.claim({"a": k / 16, "k": "x"}, limit=20) for k in range(8)]
+    assert set(other.read().running) == set(range(8))
+    for trial in trials[2:]:
+        assert trial is not None
+        queue.finish(trial, Evaluation(0.5, 1.0))
+    state = other.read()
+    assert (set(state.running), set(state.finished)) == ({0, 1}, set(range(2, 8)))
+
+
 def test_of_two_workers_that_claim_the_same_configuration_the_second_gives_way(where: str) -> None:
     queue, other = open_queue(where), open_queue(where)
     assert queue.claim(ONE, limit=5) is not None
@@ -109,7 +148,7 @@ def test_no_more_trials_are_started_than_the_limit_allows(where: str) -> None:
     assert queue.claim(ONE, limit=1) is not None
     assert other.claim(TWO, limit=1) is None
     assert len(Memory(where).runs()[0]) == 0
-    assert queue.read().started() == [0]
+    assert list(queue.read().started()) == [0]
 
 
 def test_a_released_trial_does_not_count(where: str) -> None:
@@ -118,7 +157,7 @@ def test_a_released_trial_does_not_count(where: str) -> None:
     assert trial is not None
     queue.release(trial, "interrupted")
     state = open_queue(where).read()
-    assert state.started() == []
+    assert list(state.started()) == []
     assert state.unread == []
     assert Memory(where).runs()[0].trials == ()
 
@@ -227,7 +266,7 @@ def test_the_second_claim_of_a_configuration_is_void_if_its_worker_died_before_i
         patch.setattr(killed, "_confirm", lambda _trial, _limit: True)
         assert killed.claim(ONE, limit=5) is not None
     state = queue.read()
-    assert (state.planned(), state.void) == ([0], {1})
+    assert (list(state.planned()), state.void) == ([0], {1})
     assert states(where) == [("RUNNING", False), ("FAIL", True)]
 
 
@@ -262,7 +301,7 @@ def test_a_result_written_while_its_worker_is_declared_dead_is_not_computed_twic
     assert queue.claim(ONE, limit=5) is None
     assert late
     assert states(where) == [("COMPLETE", False), ("FAIL", True)]
-    assert queue.read().started() == [0]
+    assert list(queue.read().started()) == [0]
 
 
 def test_a_trial_that_fails_for_good_keeps_its_configuration_from_being_claimed_again(

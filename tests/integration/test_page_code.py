@@ -9,19 +9,27 @@ import pytest
 from tests.helpers.documents import ROOT, code_blocks, execute
 
 # Their code is run by tests of their own.
-ELSEWHERE = {
-    *("command-line.md", "importing.md", "memory.md", "methods.md", "optuna.md", "scikit-learn.md", "sequence.md"),
-}
+ELSEWHERE = [
+    *("command-line.md", "experiments.md", "importing.md", "memory.md", "methods.md", "optuna.md", "scikit-learn.md"),
+    "sequence.md",
+]
 PAGES = [
     page for page in sorted(ROOT.glob("docs/**/*.md")) if page.relative_to(ROOT / "docs").as_posix() not in ELSEWHERE
 ]
 WITH_CODE = [page for page in PAGES if code_blocks(page.read_text())]
+FILE = r"# \S+\.py\n"  # the first line of a block that is a file
 LANGUAGES = {"python", "sh", "text", "console", "json", "toml"}
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs_as_written_block_after_block(page: Path, tmp_path: Path) -> None:
+    scripts: list[list[str]] = []  # neighbouring blocks in one language run in one process
     for language, code in code_blocks(page.read_text()):
+        if scripts and scripts[-1][0] == language and not re.match(FILE, code) and not re.match(FILE, scripts[-1][1]):
+            scripts[-1][1] += f"\n{code}"
+        else:
+            scripts.append([language, code])
+    for language, code in scripts:
         execute(language, code, tmp_path)
 
 

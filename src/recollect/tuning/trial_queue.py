@@ -137,7 +137,7 @@ class TrialQueue:
                 if record.number not in last.finished and record.number not in last.void:
                     self._sort_in(record)
             self._unfinished = tuple(record.id for record in records if record.state in UNFINISHED_STATES)
-            self._last_read = max((record.id for record in records), default=self._last_read)
+            self._last_read = max(self._last_read, *(record.id for record in records), -1)
             self._claimed = {number: trial for number, trial in self._claimed.items() if number in self.state.running}
             return self.state
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -72,3 +73,31 @@ def test_a_program_that_does_not_exist_is_reported(folder: Path) -> None:
     summary = run_experiment(only_the_program(folder), folder / "out", executor=LocalExecutor())
     assert (summary.runs, len(summary.failed)) == (0, 4)
     assert all("the program cannot be started: No such file" in failure.reason for failure in summary.failed)
+
+
+ECHO = """
+import json, sys
+from pathlib import Path
+setting = json.loads(sys.stdin.readline())
+for line in sys.stdin:
+    message = json.loads(line)
+    if "ask" in message:
+        print(json.dumps({"config": setting["candidates"].pop()}), flush=True)
+    else:
+        with Path(sys.argv[1]).open("a") as file:
+            file.write(json.dumps([setting["space"]["hyperparameters"][0]["lower"], message["tell"]["config"]]) + "\\n")
+"""
+
+
+def test_a_program_gets_configurations_that_lie_within_the_bounds_it_is_told(folder: Path) -> None:
+    """ConfigSpace rounds the bounds of -5/6 to 1 to 13 decimals, and other programs refuse what lies outside."""
+    (folder / "peer.py").write_text(ECHO)
+    rows = "".join(f"{task},{x!r},0.5\n" for task in "ab" for x in (-5 / 6, 0.25, 1.0))
+    (folder / "t.csv").write_text(f"task,x,error\n{rows}")
+    text = (folder / "plan.toml").read_text().replace('name = "own-svm"\ntasks = 4', 'table = "t.csv"')
+    (folder / "plan.toml").write_text(text.replace("peer.py", f"peer.py {folder / 'told'}"))
+    summary = run_experiment(only_the_program(folder), folder / "out", executor=LocalExecutor())
+    assert (summary.runs, summary.failed) == (2, ())
+    told = [json.loads(line) for line in (folder / "told").read_text().splitlines()]
+    assert len(told) == 6
+    assert all(config["x"] >= lower for lower, config in told)

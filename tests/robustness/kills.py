@@ -26,9 +26,12 @@ import recollect
 
 WORKERS, TRIALS, KILLS = 3, 30, 10
 LOCK_SECONDS = 30
-"""How long the others wait for the lock of a journal whose owner was killed; 30 is Optuna's own setting."""
+"""How long the others wait for the lock of a journal whose owner was killed; 30 is Optuna's own setting.
+
+It stays: on a network file system an owner may be that slow, and taking a lock from a living owner damages the journal.
+"""
 SPACE: dict[str, Any] = {"a": (0.0, 1.0), "k": ["x", "y"]}
-PATIENCE = 60.0
+PATIENCE = 120.0
 """Seconds after the last kill in which the remaining workers must finish."""
 
 _servers = ExitStack()

@@ -42,8 +42,11 @@ class SubprocessContestant:
         except OSError as error:
             self._errors.close()
             raise InputError(f"{self._command}: the program cannot be started: {error.strerror or error}") from error
-        past = [{"task": run.task, "configs": list(run.configs), "values": run.y.tolist()} for run in setting.past]
-        candidates = None if setting.candidates is None else list(setting.candidates)
+        self._space = setting.space
+        past = [
+            {"task": run.task, "configs": self._legal(run.configs), "values": run.y.tolist()} for run in setting.past
+        ]
+        candidates = None if setting.candidates is None else self._legal(setting.candidates)
         limits = {"horizon": setting.horizon, "seed": setting.seed, "candidates": candidates}
         self._send({"space": json.loads(to_json(setting.space)), "past": past, **limits})
 
@@ -64,7 +67,7 @@ class SubprocessContestant:
 
     def tell(self, config: Config, value: float) -> None:
         """Send the value."""
-        self._send({"tell": {"config": config, "value": value}})
+        self._send({"tell": {"config": self._legal([config])[0], "value": value}})
 
     def close(self) -> None:
         """End the program."""
@@ -79,6 +82,10 @@ class SubprocessContestant:
         finally:
             self._process.stdout.close()
             self._errors.close()
+
+    def _legal(self, configs: Sequence[Config]) -> list[Config]:
+        """Return configurations exactly within the space: ConfigSpace rounds bounds, and a value may miss one so."""
+        return self._space.decode(self._space.encode(configs))
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None

@@ -23,7 +23,7 @@ import numpy as np
 from recollect import RecollectError, RecollectWarning
 
 LONGEST = 10.0
-"""Seconds that one attempt may take; an area that starts processes sets its own limit."""
+"""Seconds that one attempt may take; an area that starts a dozen processes has another limit."""
 
 Attempt = Callable[[np.random.Generator, Path], int | None]
 """Make one attempt; return how many calls it consisted of, if more than one."""

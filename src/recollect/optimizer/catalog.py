@@ -39,7 +39,7 @@ from recollect.acquisition.functions import (
 from recollect.acquisition.gradient_search import GradientSearch
 from recollect.acquisition.maximize import LocalSearch
 from recollect.errors import InputError
-from recollect.optimizer.method import Design, Method
+from recollect.optimizer.method import Design, Method, TargetModel
 from recollect.surrogate.prior import PAPER_PRIOR
 from recollect.surrogate.scaling import Scaling
 from recollect.transfer.joint import MultiTaskModel, NeuralModel
@@ -51,6 +51,7 @@ from recollect.transfer.weighting.ranking_weights import PercentileWeighting, Ra
 from recollect.transfer.weighting.stacking import StackingWeighting
 
 ONE_POINT, TWO_POINTS = Design("portfolio", 1), Design("portfolio", 2)
+LONG_RUNS = TargetModel(always_fit=100, max_fit_points=200)
 RGPE, TSTR = RankingWeighting(), TwoStageWeighting()
 WEIGHTING_NAMES: dict[type[Weighting], str] = {
     RankingWeighting: "ranking", PercentileWeighting: "ranking", TwoStageWeighting: "two-stage",
@@ -62,7 +63,7 @@ CATALOG: tuple[Method, ...] = (
     Method("random-box", "uniform random search where past optima lie", "5.3, Random+Box",
            Design(points=1), box=BoxRule()),
     Method("gp", "plain Bayesian optimization: one Gaussian process", "5.3, GP",
-           Design("sobol", 5), ExpectedImprovement(), search=GradientSearch()),
+           Design("sobol", 5), ExpectedImprovement(), target=LONG_RUNS, search=GradientSearch()),
     Method("gp-box", "plain Bayesian optimization where past optima lie", "5.3, GP(Box)",
            acquisition=ExpectedImprovement(), box=BoxRule()),
     Method("gcp", "plain Bayesian optimization on ranks mapped to normal scores", "5.3, GCP",
@@ -203,7 +204,7 @@ def _as_in_paper(entry: Method, match: re.Match[str]) -> Method:
     own = entry.acquisition is not None and entry.joint is None and entry.prior is None
     _require(own, entry, match, "has no model of its own task as in the paper")
     scaling: Scaling = "meanvar" if entry.target_only_scaling == "tail" else entry.target_only_scaling
-    target = replace(entry.target, prior=PAPER_PRIOR)
+    target = replace(entry.target, prior=PAPER_PRIOR, always_fit=None, max_fit_points=None)
     design = Design() if entry.design.kind == "sobol" else entry.design
     return replace(
         entry, design=design, search=LocalSearch(), target=target, target_only_scaling=scaling,

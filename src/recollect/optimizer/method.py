@@ -6,6 +6,7 @@ section 5.3 describes methods by the same building blocks; the rows of its table
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -48,11 +49,25 @@ class TargetModel:
     prior: Prior = TARGET_PRIOR
     restarts: int = 10  # random restarts of a fit from scratch
     warm_restarts: int = 2  # random restarts of a fit that starts from the previous optimum
+    always_fit: int | None = None  # up to this many observations, each refits the hyperparameters; None: always
+    growth: float = 0.05  # beyond that, they are fitted again when the observations have grown by this part
+    max_fit_points: int | None = None  # hyperparameters are fitted to at most this many observations; None: to all
 
     def __post_init__(self) -> None:
-        """Check the number of restarts."""
+        """Check the numbers."""
+        limits = [limit for limit in (self.always_fit, self.max_fit_points) if limit is not None]
+        if self.growth <= 0 or min(limits, default=2) < 2:
+            got = f"{self.growth}, {self.always_fit} and {self.max_fit_points}"
+            raise InputError(f"expected growth > 0, and always_fit and max_fit_points >= 2, got {got}")
         if self.restarts < 0 or self.warm_restarts < 0:
             raise InputError(f"restarts must be at least 0, got {self.restarts} and {self.warm_restarts}")
+
+    def needs_fit(self, before: int, now: int) -> bool:
+        """Return whether hyperparameters are fitted again after ``now`` observations, given those after ``before``."""
+        if self.always_fit is None or now <= self.always_fit:
+            return True
+        step = math.log1p(self.growth)
+        return math.floor(math.log(now) / step) > math.floor(math.log(before) / step)
 
 
 @dataclass(frozen=True, slots=True)

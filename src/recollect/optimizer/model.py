@@ -31,8 +31,8 @@ from recollect.numerics.arrays import BoolArray, FloatArray
 from recollect.optimizer.method import Method, TargetModel
 from recollect.optimizer.past_runs import PastRun, fit_past_runs, source_data
 from recollect.space.space import Space
-from recollect.surrogate.fit import FitSettings, fit_gp
-from recollect.surrogate.gp import GP, Posterior
+from recollect.surrogate.fit import FitSettings, fit_gp, fit_gp_to_subset
+from recollect.surrogate.gp import GP, Posterior, make_gp
 from recollect.surrogate.scaling import Scaling, in_units_of_y, transform
 from recollect.transfer.ensemble import Ensemble
 from recollect.transfer.joint import PreparedJointModel
@@ -186,8 +186,15 @@ def _fit(
     X: FloatArray, z: FloatArray, *, settings: TargetModel, space: Space, start: GP | None, rng: np.random.Generator
 ) -> GP:
     """Fit a Gaussian process to scaled values z, from scratch or from an earlier fit on the same scale."""
+    if start is not None and not settings.needs_fit(start.n, len(X)):
+        return make_gp(X, z, shape=start.shape, hyper=start.hyper, log_prior=start.log_prior)
     restarts, hyper = (settings.restarts, None) if start is None else (settings.warm_restarts, start.hyper)
     fit_settings = FitSettings(settings.prior, restarts, space.conditional)
+    if settings.max_fit_points is not None and len(X) > settings.max_fit_points:
+        return fit_gp_to_subset(
+            X, z, size=settings.max_fit_points, categorical=space.categorical, settings=fit_settings, start=hyper,
+            rng=rng,
+        )  # fmt: skip
     return fit_gp(X, z, categorical=space.categorical, settings=fit_settings, start=hyper, rng=rng)
 
 

@@ -19,7 +19,7 @@ from recollect.acquisition.functions import (
 )
 from recollect.acquisition.maximize import LocalSearch
 from recollect.optimizer.catalog import without_past
-from recollect.optimizer.method import Design
+from recollect.optimizer.method import Design, TargetModel
 from recollect.surrogate.prior import PAPER_PRIOR, TARGET_PRIOR
 from recollect.transfer.weighting.kl import DivergenceWeighting
 from recollect.transfer.weighting.ranking_weights import PercentileWeighting, RankingWeighting, TwoStageWeighting
@@ -242,3 +242,18 @@ def test_a_method_is_a_frozen_value_that_can_be_varied() -> None:
     own = dataclasses.replace(entry, name="mine", acquisition=MixtureImprovement())
     assert recollect.method(own) is own
     assert recollect.method("rgpe-taf") == entry
+
+
+def test_hyperparameters_are_fitted_to_each_observation_first_and_then_as_observations_grow() -> None:
+    target = method("gp").target
+    assert all(target.needs_fit(n - 1, n) for n in range(2, 101))
+    later = [n for n in range(101, 500) if target.needs_fit(n - 1, n)]
+    assert all(1.04 < after / before < 1.06 for before, after in zip(later[1:], later[2:], strict=False))
+    assert target.needs_fit(150, 300)
+    assert all(method("gp+paper").target.needs_fit(n - 1, n) for n in range(2, 500))
+
+
+@pytest.mark.parametrize("wrong", [{"growth": 0.0}, {"always_fit": 1}, {"max_fit_points": 0}, {"restarts": -1}])
+def test_a_target_model_that_cannot_be_fitted_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        TargetModel(**wrong)

@@ -136,7 +136,7 @@ def conditional_space(
     """Return a space in dict notation, with conditions (parent and its choice) and defaults (otherwise the first)."""
     from ConfigSpace import Categorical, EqualsCondition
 
-    from recollect.space.configspace import space_from_dict
+    from recollect.space.notations.entries import space_from_dict
 
     chosen = {name: Categorical(name, notation[name], default=value) for name, value in (defaults or {}).items()}
     source = space_from_dict({**notation, **chosen})

@@ -69,7 +69,8 @@ def complete_method(incomplete: str) -> list[str]:
 
 Command = Annotated[list[str], typer.Argument(metavar="PROGRAM", help="The program to tune and its arguments.")]
 SpaceFile = Annotated[
-    Path, typer.Option(help="JSON file with the search space: ranges and choices, or ConfigSpace's format.")
+    Path,
+    typer.Option(help="JSON, YAML or TOML file with the search space: ranges and choices (recollect help spaces)."),
 ]
 Where = Annotated[str | None, typer.Option(help="File name or storage URL that stores all trials; needs --task.")]
 Problem = Annotated[
@@ -140,13 +141,13 @@ def tune(  # noqa: PLR0913 - one argument for each option
     from past runs with the same --problem in the memory.
     """
     from recollect.optimizer import catalog
-    from recollect.space.serialization import read_space_file
+    from recollect.space.space import compile_space
     from recollect.storage.studies import DEFAULT_PROBLEM
     from recollect.tuning.commands import DEFAULT_SCORE_FILE, CommandEvaluator, parse_command
     from recollect.tuning.minimize import TuningSettings, tune_with
 
     with messages(quiet=quiet):
-        searched, chosen = read_space_file(space), catalog.method(method)
+        searched, chosen = compile_space(space), catalog.method(method)
         template = parse_command(command, searched)
         programs = CommandEvaluator(template, workers, limit=trial_seconds, key=key, file=score_file or "")
         opened, problem, names = _memory(memory, task), problem or DEFAULT_PROBLEM, _new_names(rename or [])

@@ -24,12 +24,12 @@ from recollect.optimizer.explanation import Explanation, explain
 from recollect.optimizer.history import History
 from recollect.optimizer.method import POINTS_WITHOUT_PAST, Method
 from recollect.optimizer.model import FittedModel, TransferContext, fit_model, make_transfer_context
-from recollect.optimizer.past_runs import PastRun, align_past_runs, check_method, source_data
+from recollect.optimizer.past_runs import PastRun, align_past_runs, check_method, source_data, warn_about_integers
 from recollect.optimizer.search_region import TOO_FAR, make_search_region
 from recollect.optimizer.suggestion import Suggestion, Untried, round_trip, suggest_at_random, suggest_by_model
 from recollect.runs.run import Config, Direction, Run, State, Trial, as_number
 from recollect.space.space import Space, SpaceLike, compile_space
-from recollect.validation import as_count
+from recollect.validation import as_count, as_list
 
 DESIGN, MODEL, SUGGEST, TRANSFER = range(4)  # purposes of the random streams
 
@@ -92,7 +92,10 @@ class Optimizer:
         self._method = find_method(method)
         self._horizon = as_count("horizon", horizon, minimum=1)
         self._entropy = np.random.SeedSequence(None if seed is None else as_count("seed", seed, minimum=0)).entropy
+        past = as_list("past", past, of="recollect.Run")
         self._past = align_past_runs(past, compiled, direction, self._method)
+        if not isinstance(space, Space):  # as the user wrote it
+            warn_about_integers(past, compiled)
         check_method(self._method, compiled, self._past)
         if not source_data(self._past):
             self._method = without_past(self._method)

@@ -16,6 +16,7 @@ from recollect.optimizer.method import Method
 from recollect.progress import progress_bars
 from recollect.runs.run import MIN_TRIALS, Run, Unusable, left_out_message, why_unusable
 from recollect.space.alignment import Alignment, align_all
+from recollect.space.columns import Steps
 from recollect.space.space import Space
 from recollect.surrogate.scaling import transform
 from recollect.transfer.fit_cache import FitCache
@@ -68,6 +69,22 @@ def align_past_runs(runs: Iterable[Run], space: Space, direction: str, method: M
     past = tuple(_past_run(run, alignment, names, method) for run, alignment in zip(runs, alignments, strict=True))
     _warn_unusable([entry for entry in past if not entry.used])
     return past
+
+
+def warn_about_integers(runs: Sequence[Run], space: Space) -> None:
+    """Say how to write a float, where a range of integers meets past runs with floats between them."""
+    for column in space.columns:
+        if not isinstance(column, Steps) or column.choices is not None:
+            continue
+        values = (trial.config.get(column.name) for run in runs for trial in run.usable)
+        between = next((value for value in values if isinstance(value, float) and not value.is_integer()), None)
+        if between is not None:
+            low, high, log = column.lower, column.lower + column.size - 1, ', "log"' if column.log else ""
+            message = (
+                f"{column.name!r} is a range of integers, ({low}, {high}{log}), but past runs have {between!r}; write "
+                f"({low}.0, {high}.0{log}) for a range of floats"
+            )
+            warnings.warn(message, RecollectWarning, stacklevel=3)
 
 
 def source_data(past: Iterable[PastRun]) -> list[SourceData]:

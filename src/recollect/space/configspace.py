@@ -1,11 +1,6 @@
-"""From a plain dict to a ConfigurationSpace, and from its hyperparameters and clauses to columns and predicates.
+"""From the hyperparameters and clauses of a ConfigurationSpace to columns and predicates.
 
-    (lo, hi)          two ints: integer; otherwise: float        (lo, hi, "log")   the same on a log scale
-    [a, b, c]         categorical                                 3, "adam", None   constant
-    a ConfigSpace hyperparameter                                  itself
-
-What ConfigSpace would change silently (it rounds bounds to 13 decimals) or report obscurely is refused here, and so is
-a hyperparameter that cannot be encoded exactly.
+What cannot be encoded exactly is refused.
 
 Conditions and forbidden clauses are compiled to predicates, which map encoded points X (n, d) to (n,) bool. Inactive
 cells are nan and are treated as in ConfigSpace's own vectors: every comparison with an inactive hyperparameter is
@@ -16,7 +11,6 @@ ordinals it compares the values themselves, not their order.
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
@@ -26,15 +20,12 @@ import numpy.typing as npt
 
 from recollect.errors import SpaceError
 from recollect.numerics.arrays import BoolArray, FloatArray
-from recollect.space.columns import EDGE_RELATIVE, Choices, Interval, SpaceColumn, Steps
+from recollect.space.columns import Choices, Interval, SpaceColumn, Steps
 
 if TYPE_CHECKING:
-    from ConfigSpace import ConfigurationSpace
     from ConfigSpace.hyperparameters import Hyperparameter
 
-FORMS = '(lo, hi), (lo, hi, "log"), a list of choices, one constant, or a ConfigSpace hyperparameter'
-DECIMALS = 13
-LARGEST_BOUND = 1e290  # ConfigSpace's rounding overflows above this
+DECIMALS = 13  # of a float bound that ConfigSpace keeps
 # Beyond these a double in [0, 1] no longer distinguishes neighbouring integers.
 LARGEST_INTEGER, LARGEST_LOG_INTEGER = 2**50, 2**40
 
@@ -61,84 +52,6 @@ JUNCTIONS = {f"{kind}{name}Conjunction": name == "And" for kind in ("", "Forbidd
 Predicate: TypeAlias = Union["ValueTest", "Relation", "Junction"]
 
 
-def space_from_dict(mapping: Mapping[Any, Any]) -> ConfigurationSpace:
-    """Return the ConfigurationSpace that the dict describes."""
-    from ConfigSpace import ConfigurationSpace
-
-    for name in mapping:
-        if not isinstance(name, str) or not name:
-            raise SpaceError(f"a hyperparameter's name must be a non-empty str, got {name!r} ({type(name).__name__})")
-    space = ConfigurationSpace()
-    try:
-        space.add(*(_hyperparameter(name, spec) for name, spec in mapping.items()))
-    except (ValueError, TypeError) as error:
-        if isinstance(error, SpaceError):
-            raise
-        raise SpaceError(f"ConfigSpace refuses this space: {error}") from error
-    return space
-
-
-def _hyperparameter(name: str, spec: Any) -> Hyperparameter[Any, Any]:
-    from ConfigSpace.hyperparameters import CategoricalHyperparameter, Constant, Hyperparameter
-
-    if isinstance(spec, Hyperparameter):
-        if spec.name != name:
-            raise SpaceError(f"the hyperparameter under {name!r} has the name {spec.name!r}; the two must agree")
-        return spec
-    if isinstance(spec, tuple):
-        return _range(name, spec)
-    if isinstance(spec, list):
-        if not spec:
-            raise SpaceError(f"{name!r}: expected at least one choice, got an empty list")
-        if len(_index(name, spec)) < len(spec):
-            twice = next(choice for position, choice in enumerate(spec) if choice in spec[:position])
-            raise SpaceError(f"{name!r}: choices must differ (1, 1.0 and True are equal), but {twice!r} occurs twice")
-        return CategoricalHyperparameter(name, spec)
-    if isinstance(spec, float) and not math.isfinite(spec):
-        raise SpaceError(f"{name!r}: a constant must be finite, got {spec!r}")
-    if spec is None or isinstance(spec, str | numbers.Real):
-        return Constant(name, spec)
-    raise SpaceError(f"{name!r}: expected {FORMS}; got {spec!r} ({type(spec).__name__})")
-
-
-def _range(name: str, spec: tuple[Any, ...]) -> Hyperparameter[Any, Any]:
-    from ConfigSpace.hyperparameters import Constant, UniformFloatHyperparameter, UniformIntegerHyperparameter
-
-    if len(spec) not in (2, 3) or (len(spec) == 3 and spec[2] != "log"):
-        raise SpaceError(f'{name!r}: a range is (lo, hi) or (lo, hi, "log"), got {spec!r}; choices go in a list')
-    for bound in spec[:2]:
-        real = isinstance(bound, numbers.Real) and not isinstance(bound, bool)
-        if not (real and abs(bound) < math.inf):  # math.isfinite cannot take integers beyond the largest float
-            raise SpaceError(f"{name!r}: expected finite numbers as bounds, got {bound!r}; choices go in a list")
-    log, whole = len(spec) == 3, all(isinstance(bound, numbers.Integral) for bound in spec[:2])
-    with np.errstate(over="ignore"):  # of a comparison with a float32
-        too_large = not whole and any(abs(bound) > LARGEST_BOUND for bound in spec[:2])
-    if too_large:
-        raise SpaceError(f"{name!r}: bounds must lie within +-{LARGEST_BOUND}, got {spec[0]!r} and {spec[1]!r}")
-    lower, upper = (int(bound) if whole else float(bound) for bound in spec[:2])
-    if lower > upper:
-        raise SpaceError(f"{name!r}: expected the lower bound before the upper, got {spec[0]!r} and {spec[1]!r}")
-    if log and lower <= 0:
-        raise SpaceError(f"{name!r}: a log scale needs a lower bound above 0, got {spec[0]!r}")
-    if lower == upper:
-        return Constant(name, lower)
-    if whole:
-        _check_integers(name, int(lower), int(upper), log=log)
-        return UniformIntegerHyperparameter(name, lower, upper, log=log)
-    _check_decimals(name, lower, upper)
-    return UniformFloatHyperparameter(name, lower, upper, log=log)
-
-
-def _check_decimals(name: str, lower: float, upper: float) -> None:
-    for bound in (lower, upper):
-        rounded = round(bound, DECIMALS)
-        if abs(rounded - bound) > EDGE_RELATIVE * abs(bound):
-            change = f"ConfigSpace keeps {DECIMALS} decimals of a bound, so {bound!r} would become {rounded!r}"
-            raise SpaceError(f"{name!r}: {change}; tune a rescaled quantity instead, for example its exponent")
-    if round(lower, DECIMALS) == round(upper, DECIMALS):
-        raise SpaceError(f"{name!r}: the bounds ({lower!r}, {upper!r}) agree in the {DECIMALS} decimals that are kept")
-
-
 def column_of(hyperparameter: Hyperparameter[Any, Any]) -> SpaceColumn:
     """Return the column of one hyperparameter."""
     from ConfigSpace import hyperparameters as kinds
@@ -151,10 +64,10 @@ def column_of(hyperparameter: Hyperparameter[Any, Any]) -> SpaceColumn:
                 raise SpaceError(f"hyperparameter {name!r}: expected finite bounds, got {bounds}")
             column: Interval | Steps = Interval(name, float(lower), float(upper), bool(log), math.nan)
         case kinds.UniformIntegerHyperparameter(lower=lower, upper=upper, log=log):
-            _check_integers(name, lower, upper, log=bool(log))
+            check_integers(name, lower, upper, log=bool(log))
             column = Steps(name, lower, upper - lower + 1, bool(log), math.nan)
         case kinds.OrdinalHyperparameter(sequence=choices) if len(choices) > 1:
-            column = Steps(name, 0, len(choices), False, math.nan, tuple(choices), _index(name, choices))
+            column = Steps(name, 0, len(choices), False, math.nan, tuple(choices), index_of(name, choices))
         case kinds.OrdinalHyperparameter(sequence=choices):
             return _choices(name, choices, default, [1.0])
         case kinds.CategoricalHyperparameter(choices=choices, probabilities=probabilities):
@@ -174,12 +87,12 @@ def column_of(hyperparameter: Hyperparameter[Any, Any]) -> SpaceColumn:
 
 
 def _choices(name: str, choices: Sequence[Any], default: Any, probabilities: npt.ArrayLike) -> Choices:
-    index = _index(name, choices)
+    index = index_of(name, choices)
     total = np.cumsum(np.asarray(probabilities, dtype=np.float64))
     return Choices(name, tuple(choices), index, total / total[-1], float(index[default]))
 
 
-def _check_integers(name: str, lower: int, upper: int, *, log: bool) -> None:
+def check_integers(name: str, lower: int, upper: int, *, log: bool) -> None:
     """Raise SpaceError for a range of integers that the encoding cannot distinguish."""
     limit = LARGEST_LOG_INTEGER if log else LARGEST_INTEGER
     if max(abs(lower), abs(upper)) > limit:
@@ -188,7 +101,8 @@ def _check_integers(name: str, lower: int, upper: int, *, log: bool) -> None:
         raise SpaceError(f"hyperparameter {name!r}: {rule}, got [{lower}, {upper}]; {hint}")
 
 
-def _index(name: str, choices: Sequence[Any]) -> dict[Any, int]:
+def index_of(name: str, choices: Sequence[Any]) -> dict[Any, int]:
+    """Return the position of each choice; SpaceError for choices that cannot be told apart."""
     try:
         index = {choice: position for position, choice in enumerate(choices)}
     except TypeError as error:

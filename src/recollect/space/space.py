@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import numpy as np
@@ -20,7 +22,10 @@ import numpy.typing as npt
 from recollect.errors import ConfigError, InputError, InputTypeError, SpaceError
 from recollect.numerics.arrays import BoolArray, FloatArray, IntArray, KernelShape
 from recollect.space.columns import SpaceColumn
-from recollect.space.configspace import Junction, Predicate, column_of, compile_predicate, space_from_dict
+from recollect.space.configspace import Junction, Predicate, column_of, compile_predicate
+from recollect.space.notations.alternatives import space_from_alternatives
+from recollect.space.notations.entries import space_from_dict
+from recollect.space.notations.space_files import read_entries
 
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
@@ -199,7 +204,9 @@ def _read_column(column: SpaceColumn, rows: list[dict[str, Any]], active: BoolAr
     return codes
 
 
-SpaceLike: TypeAlias = Union[Space, "ConfigurationSpace", Mapping[str, Any]]
+SpaceLike: TypeAlias = Union[
+    Space, "ConfigurationSpace", Mapping[str, Any], Sequence[Mapping[str, Any]], str, "os.PathLike[str]"
+]
 """What users may pass as a space."""
 
 
@@ -207,11 +214,14 @@ def compile_space(space: SpaceLike) -> Space:
     """Return a compiled search space.
 
     Args:
-        space: A dict from names to ``(low, high)``, ``(low, high, "log")``, a list of choices, a constant or a
-            ConfigSpace hyperparameter; or a ConfigurationSpace; or a Space, which is returned as it is.
+        space: A dict from names to ``(low, high)``, ``(low, high, "log")``, a list of choices, a ``range``, a constant,
+            ``{"low": low, "high": high, "step": step}`` or a distribution of SciPy, Optuna or ConfigSpace. Or a list of
+            such dicts, which have different choices of one hyperparameter, as for ``GridSearchCV``. Or the name of a
+            JSON, YAML or TOML file, or a ConfigurationSpace, or a Space, which is returned as it is.
 
     Raises:
         SpaceError: If the space is empty, contradictory or cannot be encoded exactly.
+        InputError: If a file cannot be read.
         InputTypeError: If it is none of these types.
 
     Example:
@@ -225,9 +235,32 @@ def compile_space(space: SpaceLike) -> Space:
     # A ConfigurationSpace is a Mapping too, so it is checked first.
     if isinstance(space, ConfigurationSpace):
         return _compile(space)
+    if isinstance(space, str | os.PathLike):
+        return _compile_file(Path(space))
     if isinstance(space, Mapping):
         return _compile(space_from_dict(space))
-    raise InputTypeError(f"expected a dict, a ConfigurationSpace or a Space, got {space!r} ({type(space).__name__})")
+    if isinstance(space, Sequence) and space and all(isinstance(entry, Mapping) for entry in space):
+        dicts: Any = space
+        return _compile(_from_alternatives(dicts))
+    expected = "a dict, a list of dicts, the name of a file, a ConfigurationSpace or a Space"
+    raise InputTypeError(f"expected {expected}, got {space!r} ({type(space).__name__})")
+
+
+def _compile_file(path: Path) -> Space:
+    content = read_entries(path)
+    try:
+        return compile_space(content)
+    except SpaceError as error:
+        raise SpaceError(f"{path}: {error}") from error
+
+
+def _from_alternatives(dicts: Sequence[Mapping[str, Any]]) -> ConfigurationSpace:
+    try:
+        return space_from_alternatives(dicts)
+    except (ValueError, TypeError) as error:
+        if isinstance(error, SpaceError):
+            raise
+        raise SpaceError(f"ConfigSpace refuses this space: {error}") from error
 
 
 def _compile(source: ConfigurationSpace) -> Space:

@@ -6,8 +6,7 @@ A configuration is stored in Optuna as parameters, each with its distribution:
     categorical, ordinal, constant  CategoricalDistribution
 
 Reading converts every value to the type of its distribution: an int stays an int, a float a float, and a choice is the
-choice itself. A distribution with a step becomes an ordinal of its values (a plain range when there are
-more than `MAX_STEPS`), which has the same scale.
+choice itself. `recollect.space.notations.optuna_distributions` says what a distribution is in a space.
 
 A pruned trial has no final value. It is estimated by rank: if its last report was worse than 80 % of
 what completed trials had reported at the same step, its value is worse than 80 % of theirs (`CompletedReports`). Where
@@ -24,11 +23,10 @@ from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from recollect.errors import ConfigError, InputError, InputTypeError, SpaceError
 from recollect.runs.run import Config, Direction, Run, State, Trial, sign_of
 from recollect.space.columns import EDGE_DECIMALS, EDGE_RELATIVE, Choices, Interval, SpaceColumn, Steps
+from recollect.space.notations.optuna_distributions import native, step_value
 from recollect.space.space import Space, compile_space
 from recollect.storage.sql_read import ESTIMATE_KEY, duration
 
@@ -36,9 +34,6 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.study import Study
     from optuna.trial import FrozenTrial, TrialState
-
-MAX_STEPS = 1000
-"""A range with more steps than this is treated as a range without steps."""
 
 STEP_RELATIVE = 1e-8
 """How far from a multiple of its step, in steps, Optuna lets a float be."""
@@ -51,7 +46,7 @@ def distributions(space: Space) -> dict[str, BaseDistribution]:
 
 def space_of_distributions(mapping: Mapping[str, BaseDistribution]) -> Space:
     """Return the unconditional space of Optuna's distributions; SpaceError where one cannot be represented."""
-    return compile_space({name: _specification(name, distribution) for name, distribution in mapping.items()})
+    return compile_space(dict(mapping))
 
 
 def params_of(config: Mapping[str, Any], known: Mapping[str, BaseDistribution]) -> Config:
@@ -119,22 +114,6 @@ def nearest(distribution: BaseDistribution, value: Any) -> Any:
     if distribution.step is None:
         return float(inside)
     return step_value(distribution, round((inside - distribution.low) / distribution.step))
-
-
-def step_count(distribution: BaseDistribution) -> int:
-    """Count the values of a numerical distribution with a step of its own; 0 for one without."""
-    from optuna.distributions import FloatDistribution, IntDistribution
-
-    if not isinstance(distribution, FloatDistribution | IntDistribution) or distribution.step is None:
-        return 0
-    if isinstance(distribution, IntDistribution) and distribution.step == 1:
-        return 0
-    return round((distribution.high - distribution.low) / distribution.step) + 1
-
-
-def step_value(distribution: Any, k: int) -> Any:
-    """Return the value at step k = 0, 1, ..., computed like in Optuna, so that values agree in every bit."""
-    return min(max(k * distribution.step + distribution.low, distribution.low), distribution.high)
 
 
 def trial_of(frozen: FrozenTrial, *, completed: CompletedReports | None = None) -> Trial | None:
@@ -248,11 +227,6 @@ def config_of(frozen: FrozenTrial) -> Config:
     return {name: _external(frozen.distributions.get(name), value) for name, value in frozen.params.items()}
 
 
-def native(value: Any) -> Any:
-    """Return a numpy scalar as Python's own; anything else as it is."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def _distribution(column: SpaceColumn) -> BaseDistribution:
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
@@ -269,22 +243,6 @@ def _distribution(column: SpaceColumn) -> BaseDistribution:
                 f"got {choice!r} ({type(choice).__name__})"
             )
     return CategoricalDistribution(choices)
-
-
-def _specification(name: str, distribution: BaseDistribution) -> Any:
-    """Return what `compile_space` takes for one distribution."""
-    from ConfigSpace.hyperparameters import OrdinalHyperparameter
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
-    if isinstance(distribution, CategoricalDistribution):
-        return [native(choice) for choice in distribution.choices]
-    if not isinstance(distribution, FloatDistribution | IntDistribution):
-        raise SpaceError(f"{name!r}: expected an Optuna distribution, got {distribution!r}")
-    steps = 1 if distribution.single() else step_count(distribution)
-    if 2 <= steps <= MAX_STEPS:
-        return OrdinalHyperparameter(name, [step_value(distribution, k) for k in range(steps)])
-    high = distribution.low if steps == 1 else distribution.high
-    return (distribution.low, high, "log") if distribution.log else (distribution.low, high)
 
 
 def _same(choice: Any, value: Any) -> bool:

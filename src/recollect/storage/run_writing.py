@@ -18,9 +18,10 @@ from recollect._text import name_list, plural
 from recollect.errors import InputError, RecollectWarning, SpaceError
 from recollect.runs.run import Run, State, Trial
 from recollect.space.inference import PLAIN_TYPES, InferredRange, infer_values, values_by_name
+from recollect.space.notations.optuna_distributions import native
 from recollect.space.serialization import to_json
 from recollect.storage.open import Store
-from recollect.storage.optuna_conversion import distributions, frozen_trial, native, params_of
+from recollect.storage.optuna_conversion import distributions, frozen_trial, params_of
 from recollect.storage.run_reading import StoredRun, read_task_runs
 from recollect.storage.sql_read import ESTIMATE_KEY, StoredStudy, read_studies
 from recollect.storage.sql_write import NewStudy

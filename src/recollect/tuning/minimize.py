@@ -18,10 +18,11 @@ from recollect.errors import InputError, InputTypeError, StorageError
 from recollect.optimizer.catalog import method as method_named
 from recollect.optimizer.method import Method
 from recollect.optimizer.optimizer import Optimizer
+from recollect.optimizer.past_runs import warn_about_integers
 from recollect.progress import progress_bars
 from recollect.runs.renaming import rename_hyperparameters
 from recollect.runs.run import Direction, Run, Trial
-from recollect.space.space import SpaceLike, compile_space
+from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.storage.memory import Memory
 from recollect.storage.open import Store, patiently, storage_errors
 from recollect.storage.studies import DEFAULT_PROBLEM, SETTINGS_KEY, TaskStudy, get_or_create_study
@@ -174,6 +175,8 @@ def tune_with(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) 
     try:
         study = patiently(lambda: _described_study(store, settings.problem, empty, note))
         past = _past_runs(settings, memory, empty)
+        if not isinstance(space, Space):  # as the user wrote it
+            warn_about_integers(past, empty.space)
         queue = TrialQueue(store, study, empty.space, grace=GRACE_SECONDS)
         optimizer = Optimizer(
             empty.space, past, settings.method, horizon=settings.trials, seed=settings.seed,

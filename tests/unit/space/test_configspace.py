@@ -66,7 +66,7 @@ def test_tuple_choices_round_trip() -> None:
         ({"h": [1, True]}, "'h': choices must differ .* True occurs twice"),
         ({"h": [[1], [2]]}, "'h': choices must be hashable"),
         ({"h": [math.nan, 1.0]}, "'h': nan cannot be a choice"),
-        ({"h": {"a": 1}}, r"'h': expected \(lo, hi\).* got \{'a': 1\} \(dict\)"),
+        ({"h": {"a": 1}}, r"'h': expected .* got \{'a': 1\}"),
         ({"h": {1, 2}}, r"'h': expected \(lo, hi\)"),
         ({"h": math.nan}, "'h': a constant must be finite"),
         ({"h": (1e-15, 1.0, "log")}, "'h': ConfigSpace keeps 13 decimals .* 1e-15 would become 0.0"),
@@ -103,7 +103,7 @@ def test_an_empty_configuration_space_is_refused() -> None:
         compile_space(CS.ConfigurationSpace())
 
 
-@pytest.mark.parametrize("space", [None, 3, [("a", (0, 1))], "space"])
+@pytest.mark.parametrize("space", [None, 3, [("a", (0, 1))], [], [{"a": (0, 1)}, 3]])
 def test_other_types_are_refused(space: Any) -> None:
-    with pytest.raises(InputTypeError, match="expected a dict, a ConfigurationSpace or a Space"):
+    with pytest.raises(InputTypeError, match=r"expected a dict, a list of dicts, .*, a ConfigurationSpace or a Space"):
         compile_space(space)

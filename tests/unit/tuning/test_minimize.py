@@ -267,7 +267,7 @@ def test_a_task_of_the_same_name_in_another_space_is_refused(tmp_path: Path) -> 
         ({"direction": "up"}, InputError, "direction"),
         ({"method": "nonsense"}, InputError, "nonsense"),
         ({"space": {}}, SpaceError, "the search space is empty"),
-        ({"space": None}, InputTypeError, "expected a dict, a ConfigurationSpace or a Space, got None"),
+        ({"space": None}, InputTypeError, "expected a dict, a list of dicts, .* or a Space, got None"),
         ({"space": {"x": (0, 10**400)}}, SpaceError, "'x': integers must lie within"),
         ({"task": ""}, InputError, "task"),
     ],

@@ -22,12 +22,13 @@ from ConfigSpace.hyperparameters import Hyperparameter
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial
 
-from recollect.errors import ConfigError, InputError, SpaceError
+from recollect.errors import ConfigError, SpaceError
 from recollect.integrations.optuna.past_studies import PastStudy, assumed_distributions, constant_distributions
 from recollect.runs.run import Config
+from recollect.space.notations.optuna_distributions import step_count, step_value
 from recollect.space.presence import ALWAYS, PresenceRule, TrialParams, infer_conditions
 from recollect.space.space import Space, SpaceLike, compile_space
-from recollect.storage.optuna_conversion import config_of, distributions, space_of_distributions, step_count, step_value
+from recollect.storage.optuna_conversion import config_of, distributions, space_of_distributions
 
 Distributions: TypeAlias = Mapping[str, BaseDistribution]
 
@@ -90,15 +91,11 @@ def parse_stated_space(space: SpaceLike | Distributions | None) -> StatedSpace |
     """Return the argument ``space`` of the sampler in one form."""
     if space is None:
         return None
-    if isinstance(space, Mapping) and any(isinstance(entry, BaseDistribution) for entry in space.values()):
-        for name, entry in space.items():
-            if not isinstance(entry, BaseDistribution):
-                others = "other entries are Optuna distributions; use one kind for all"
-                raise InputError(f"space: {name!r} is {entry!r}, but {others}")
-        stated: dict[str, Any] = dict(space)
-        return StatedSpace(space_of_distributions(stated), stated)
     compiled = compile_space(space)
-    return StatedSpace(compiled, distributions(compiled))
+    stated = distributions(compiled)
+    if isinstance(space, Mapping):  # a step of Optuna's is more than the list of its values
+        stated |= {name: entry for name, entry in space.items() if isinstance(entry, BaseDistribution)}
+    return StatedSpace(compiled, stated)
 
 
 def infer_study_space(

@@ -39,6 +39,7 @@ from recollect.integrations.optuna.past_studies import PastStudy
 from recollect.optimizer.method import Method
 from recollect.optimizer.optimizer import Optimizer
 from recollect.runs.run import FAILED, Config, Direction, Run, State, Trial
+from recollect.space.notations.optuna_distributions import step_count
 from recollect.space.sampling import uniform
 from recollect.space.space import Space
 from recollect.storage import optuna_conversion as conversion
@@ -185,7 +186,7 @@ def _just_before(frozen: FrozenTrial, own: FrozenTrial) -> bool:
 
 def _run_to_space(run: Run, inferred: InferredSpace) -> Run:
     """Return a past run with its values as the space represents them."""
-    stepped = {name: entry for name, entry in inferred.distributions.items() if conversion.step_count(entry)}
+    stepped = {name: entry for name, entry in inferred.distributions.items() if step_count(entry)}
     if not stepped:
         return run
     trials = []

@@ -30,10 +30,10 @@ from recollect.errors import InputError, MissingExtraError, SpaceError
 from recollect.integrations.sklearn.candidates import CandidateEvaluator, FoldScores, ScoringRules, SearchAborted
 from recollect.optimizer.method import Method
 from recollect.runs.run import Config
+from recollect.space.notations.optuna_distributions import native
 from recollect.space.serialization import to_json
 from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.storage.memory import Memory
-from recollect.storage.optuna_conversion import native
 from recollect.tuning.minimize import MemoryLike, TuningSettings, tune_with
 from recollect.tuning.result import Result
 

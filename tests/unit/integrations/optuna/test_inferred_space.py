@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial, create_trial
 
-from recollect import InputError, Run, compile_space
+from recollect import Run, compile_space
 from recollect.integrations.optuna.inferred_space import (
     InferredSpace,
     infer_study_space,
@@ -325,11 +325,12 @@ def test_a_stated_space_with_conditions_is_taken_as_it_is() -> None:
     assert inferred.config_of({"kernel": "poly", "C": 1.0}) is None
 
 
-def test_a_space_is_stated_in_one_way_only() -> None:
+def test_a_space_may_be_stated_in_several_ways_at_once() -> None:
     assert parse_stated_space(None) is None
     mixed: Any = {"a": FloatDistribution(0.0, 1.0), "b": (0, 1)}
-    with pytest.raises(InputError, match=r"'b' is \(0, 1\), but other entries are Optuna"):
-        parse_stated_space(mixed)
+    both = parse_stated_space(mixed)
+    assert both is not None
+    assert both.distributions == {"a": FloatDistribution(0.0, 1.0), "b": IntDistribution(0, 1)}
     stepped = parse_stated_space({"a": FloatDistribution(0.0, 1.0, step=0.5)})
     assert stepped is not None
     assert stepped.distributions["a"] == FloatDistribution(0.0, 1.0, step=0.5)

@@ -73,7 +73,7 @@
       const matching = view.matching(), count = matching.reduce((sum, rows) => sum + rows.length, 0);
       const pages = Math.max(1, Math.ceil(count / size));
       view.page = Math.min(view.page, pages - 1);
-      let skip = view.page * size, left = size;
+      let skip = view.page ? view.page * size : 0, left = size;
       bodies.forEach(({ body }, place) => {
         const shown = matching[place].slice(skip, skip + left);
         skip = Math.max(0, skip - matching[place].length);

@@ -81,8 +81,8 @@ CURVE_HOVER = "<b>trial %{customdata[0]}</b><br>step %{x}: %{customdata[1]}<extr
 
 def intermediate_figure(data: RunData) -> Figure | None:
     """Return what trials reported on the way, a line for each; None if nothing was reported."""
-    reporting = [record for record in data.records if len(record.reports) > 1]
-    if not reporting:
+    reporting = [record for record in data.records if record.reports]
+    if all(len(record.reports) < 2 for record in reporting):
         return None
     best = data.run.best
     number = None if best is None else data.numbers[data.run.trials.index(best)]
@@ -127,7 +127,9 @@ def _curves(records: Sequence[TrialRecord], line: dict[str, Any]) -> Spec:
         x += [*(step for step, _ in points), None]
         y += [*rounded([value for _, value in points], 6), None]
         hover += [*([record.number, number_text(value)] for _, value in points), [record.number, ""]]
-    return trace(x=x, y=y, customdata=hover, mode="lines", line=line, hovertemplate=CURVE_HOVER)
+    marker = {"color": line["color"], "size": 4}  # a trial that was pruned at its first report has no line
+    style = {"mode": "lines+markers", "line": line, "marker": marker, "hovertemplate": CURVE_HOVER}
+    return trace(x=x, y=y, customdata=hover, **style)
 
 
 EDF_HOVER = "<b>%{y:.0f} %</b> of these trials are at or below %{x:.4g}<extra></extra>"

@@ -63,6 +63,8 @@ def sign_of(direction: str) -> float:
 
 def as_number(value: object, where: str, expected: str = "a number or recollect.FAILED") -> float:
     """Return a user's value as a float, which may be nan or inf; InputTypeError for anything but a number."""
+    if type(value) is float:  # nearly always, and the tests below are slow
+        return value
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
@@ -106,7 +108,7 @@ class Trial:
 
     def __post_init__(self) -> None:
         """Check types, that numbers are finite, and that state and value agree."""
-        if not isinstance(self.config, Mapping):
+        if type(self.config) is not dict and not isinstance(self.config, Mapping):
             raise InputTypeError(f"Trial: config must be a dict, got {type(self.config).__name__}")
         if not isinstance(self.state, State):
             raise InputTypeError(f"Trial: state must be State.OK, FAILED or PRUNED, got {self.state!r}")

@@ -340,12 +340,14 @@ def _attributes(
 ) -> Mapping[int, Mapping[str, Any]]:
     """Return the attributes of trials with these keys, or all; say in ``broken`` which cannot be read."""
     attributes: defaultdict[int, dict[str, Any]] = defaultdict(dict)
+    if keys is not None:  # why a trial was suggested can be long, and is rarely asked for
+        wanted = "', '".join((*keys, SECONDS_KEY, ESTIMATE_KEY))
+        condition = f"{condition} and a.key in ('{wanted}')"
     for trial, key, text in _join(fetch, "a.trial_id, a.key, a.value_json", table, condition):
-        if keys is None or key in keys or key in (SECONDS_KEY, ESTIMATE_KEY):
-            try:
-                attributes[trial][key] = json.loads(text)
-            except DAMAGE_ERRORS as error:
-                broken[trial] = f"attribute {key!r:.80}: {_brief(error)}"
+        try:
+            attributes[trial][key] = json.loads(text)
+        except DAMAGE_ERRORS as error:
+            broken[trial] = f"attribute {key!r:.80}: {_brief(error)}"
     return attributes
 
 

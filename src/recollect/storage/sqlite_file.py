@@ -14,6 +14,9 @@ from recollect.errors import StorageError
 SQLITE_TIMEOUT = 60.0
 """Seconds to wait for another process that is writing to the same SQLite file."""
 
+ROWS_AT_ONCE = 1000
+"""Rows fetched in one call: few enough to stream, many enough that calls do not count."""
+
 HEALING_ATTEMPTS = 5
 """How often to open a SQLite file whose writers are killed again and again."""
 
@@ -26,9 +29,10 @@ def sqlite_reader(path: Path) -> Iterator[Callable[[str], Iterator[Any]]]:
         def read(query: str) -> Iterator[Any]:
             count = 0
             try:
-                for row in connection.execute(query):
-                    count += 1
-                    yield row
+                cursor = connection.execute(query)
+                while rows := cursor.fetchmany(ROWS_AT_ONCE):
+                    yield from rows
+                    count += len(rows)
             except sqlite3.OperationalError as error:
                 if "decode to UTF-8" not in str(error):
                     raise

@@ -1,6 +1,7 @@
 """`TransferSearchCV` is a scikit-learn estimator: it passes the checks that scikit-learn's own searches pass.
 
-Two of the four instances that scikit-learn tests ``GridSearchCV`` with, a classifier and a regressor in a pipeline.
+Two of the four instances that scikit-learn tests ``GridSearchCV`` with, a classifier and a regressor in a pipeline, and
+one that is written as ``RandomizedSearchCV`` is.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from scipy.stats import loguniform
 from sklearn.base import is_regressor
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -28,6 +30,7 @@ def search(estimator: Any, name: str) -> TransferSearchCV:
 
 SEARCHES = [
     search(LogisticRegression(), "C"),
+    TransferSearchCV(Ridge(), param_distributions={"alpha": loguniform(0.1, 1.0)}, n_iter=2, cv=2, random_state=0),
     search(Pipeline([("pca", PCA()), ("ridge", Ridge())]), "ridge__alpha"),
 ]
 

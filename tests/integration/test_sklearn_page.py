@@ -13,7 +13,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
-from recollect.integrations.sklearn.search import data_name, pickled
+from recollect.integrations.sklearn.names import data_name, pickled
 from recollect.storage.memory import Memory
 
 ROOT = Path(__file__).parents[2]
@@ -29,8 +29,8 @@ def test_the_code_of_the_page_runs_as_written(
     for code in blocks:
         exec(code, names)
     shown = capsys.readouterr().out
-    assert len(blocks) == 4
-    assert "Pipeline(standardscaler, svc)" in shown
+    assert len(blocks) == 5
+    assert "Pipeline(StandardScaler, SVC): accuracy" in shown
     assert re.search("178 x 13 float64 [0-9a-f]{12}-[0-9a-f]{12} 8 0.9", shown)
     assert len(names["search"].explanation_.past) == 1
 
@@ -53,13 +53,13 @@ def test_the_example_tunes_on_five_data_sets(
     assert [int(row[15:25]) for row in rows] == [0, 1, 2, 3, 4]
     assert all(float(row[55:65]) > 0.9 for row in rows)
     with Memory(tmp_path / "svc.db") as memory:
-        assert len(memory.runs("Pipeline(standardscaler, svc)")) == 5
+        assert len(memory.runs("Pipeline(StandardScaler, SVC): accuracy")) == 5
 
 
 def test_names_are_the_same_in_another_process() -> None:
     code = (
         "from sklearn.datasets import load_iris; from sklearn.linear_model import LogisticRegression\n"
-        "from recollect.integrations.sklearn.search import data_name, pickled\n"
+        "from recollect.integrations.sklearn.names import data_name, pickled\n"
         "print(data_name(*load_iris(return_X_y=True), {}), pickled((LogisticRegression(C=2), {'a': {'b', 'c'}})))"
     )
     done = subprocess.run(

@@ -3,36 +3,24 @@
 It is used like ``GridSearchCV`` and public as `recollect.sklearn`. The search itself is `recollect.maximize` with
 candidates that scikit-learn evaluates (`candidates`). Choices that a memory cannot store (tuples, estimators,
 functions) are tuned under their text. See the page scikit-learn.
-
-Names of data and scoring are the same for the same content, different for anything else. Data are named by content,
-independent of the memory layout: an array in rows or in columns, a sparse matrix in any format. The scoring (estimator,
-metrics, folds) is named by its pickle. What cannot be named reliably gets a different name each time; then a search
-cannot be resumed, but two measurements are never mixed.
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
-import re
-import sys
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 
-from recollect.errors import InputError, MissingExtraError, SpaceError
+from recollect.errors import InputError, MissingExtraError
 from recollect.integrations.sklearn.candidates import CandidateEvaluator, FoldScores, ScoringRules, SearchAborted
 from recollect.optimizer.method import Method
-from recollect.runs.run import Config
-from recollect.space.notations.optuna_distributions import native
 from recollect.space.serialization import to_json
-from recollect.space.space import Space, SpaceLike, compile_space
+from recollect.space.space import SpaceLike
 from recollect.storage.memory import Memory
 from recollect.tuning.minimize import MemoryLike, TuningSettings, tune_with
 from recollect.tuning.result import Result
@@ -43,12 +31,13 @@ if find_spec("sklearn") is None:
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.model_selection._search import BaseSearchCV
-from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
-ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # in the text of an object
+from recollect.integrations.sklearn.names import data_name, default_problem, pickled, short
+from recollect.integrations.sklearn.storable_space import StorableSpace, make_storable
+
 IRRELEVANT_PARAMS = ("n_jobs", "verbose")  # of an estimator: they do not change its scores
-NAME_DIGITS = 12  # hexadecimal
+DEFAULT_TRIALS = 30
 
 
 class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
@@ -58,12 +47,15 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     Args:
         estimator: The estimator to tune.
-        space: Search space: a dict such as ``{"C": (1e-3, 1e3, "log"), "kernel": ["rbf", "poly"]}`` or a
-            ``ConfigurationSpace``, with names as ``set_params`` takes them.
+        space: Search space, in any notation that `recollect.compile_space` understands, with names as ``set_params``
+            takes them: ``{"C": (1e-3, 1e3, "log"), "kernel": ["rbf", "poly"]}``, ``{"C": loguniform(1e-3, 1e3)}``, or
+            a list of dicts.
+        param_distributions: The same, under the name that ``RandomizedSearchCV`` has for it.
         trials: Number of candidates per dataset, including those of an interrupted fit.
+        n_iter: The same, under the name that ``RandomizedSearchCV`` has for it.
         memory: File name, storage URL or `recollect.Memory` that stores every trial; None stores nothing.
-        problem: Fits with the same problem learn from each other; by default the estimator's class, with the names of
-            its steps for a pipeline.
+        problem: Fits with the same problem learn from each other; by default the classes of the estimator and of all
+            inside it, and the metric: ``"Pipeline(StandardScaler, SVC): accuracy"``.
         task: Name of the dataset; by default derived from the data and the scoring.
         method: Name from `recollect.methods`, or a `recollect.Method`.
         scoring: As in ``GridSearchCV``. With several metrics the one that ``refit`` names is maximized, otherwise the
@@ -86,9 +78,11 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
     def __init__(  # noqa: PLR0913 - the public interface
         self,
         estimator: Any,
-        space: SpaceLike,
+        space: SpaceLike | None = None,
         *,
-        trials: int = 30,
+        param_distributions: SpaceLike | None = None,
+        trials: int = DEFAULT_TRIALS,
+        n_iter: int | None = None,
         memory: MemoryLike = None,
         problem: str | None = None,
         task: str | None = None,
@@ -110,7 +104,9 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
             pre_dispatch=pre_dispatch, error_score=error_score, return_train_score=return_train_score,
         )  # fmt: skip
         self.space = space
+        self.param_distributions = param_distributions
         self.trials = trials
+        self.n_iter = n_iter
         self.memory = memory
         self.problem = problem
         self.task = task
@@ -130,9 +126,14 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
             The search itself.
 
         Raises:
-            InputError: No candidate could be fitted, or the task has trials that were scored differently.
+            InputError: No candidate could be fitted, the task has trials that were scored differently, or an argument
+                was passed under both of its names.
         """
         self._validate_params()
+        space = self._one_of("space", self.space, "param_distributions", self.param_distributions)
+        self._searched = make_storable(space)
+        trials = None if self.n_iter is not None and self.trials == DEFAULT_TRIALS else self.trials
+        self._budget = self._one_of("trials", trials, "n_iter", self.n_iter)
         is_named = self.memory is None or self.task is not None
         self._data = None if is_named else data_name(X, y, params)
         is_iterator = isinstance(self.cv, Iterator)  # looking at it would use it up
@@ -140,9 +141,16 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
         super().fit(X, y, **params)
         return self
 
+    def _one_of(self, name: str, value: Any, alias: str, other: Any) -> Any:
+        """Return the argument that was passed under one of its two names."""
+        if (value is None) == (other is None):
+            found = "neither" if value is None else "both"
+            raise InputError(f"TransferSearchCV: expected {name}, or {alias} as in RandomizedSearchCV; got {found}")
+        return other if value is None else value
+
     def _run_search(self, evaluate_candidates: Callable[..., dict[str, Any]]) -> None:
         """Try candidates until the budget is spent, and write all of them to the results; called by scikit-learn."""
-        storable = make_storable(self.space)
+        storable = self._searched
         folds = None if isinstance(self._folds, Iterator) else _FixedFolds(self._folds)
         candidates = CandidateEvaluator(
             lambda chosen: evaluate_candidates(chosen, cv=folds),
@@ -165,7 +173,9 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
         return ScoringRules(scoring_id, metric, missing)
 
     def _tune(self, candidates: CandidateEvaluator, storable: StorableSpace) -> Result:
-        problem = default_problem(self.estimator) if self.problem is None else self.problem
+        problem = self.problem
+        if problem is None:
+            problem = default_problem(self.estimator, self.scoring, candidates.rules.metric, storable.space.names)
         task, scoring_id = self.task, candidates.rules.scoring_id
         if self._data is not None:
             task = f"{self._data}-{short(scoring_id, to_json(storable.space))}"
@@ -174,7 +184,7 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
             if memory is not None and self.task is not None:
                 _check_scoring(memory, problem, self.task, scoring_id=scoring_id)
             settings = TuningSettings(
-                trials=self.trials, memory=memory, problem=problem, task=task, method=self.method,
+                trials=self._budget, memory=memory, problem=problem, task=task, method=self.method,
                 direction="maximize", seconds=self.seconds, progress=False,
                 seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
             )  # fmt: skip
@@ -221,12 +231,6 @@ class _FixedFolds:
         return self._splits
 
 
-def default_problem(estimator: Any) -> str:
-    """Return the class name of an estimator, with the names of its steps for a pipeline."""
-    steps = f"({', '.join(name for name, _ in estimator.steps)})" if isinstance(estimator, Pipeline) else ""
-    return type(estimator).__name__ + steps
-
-
 def without_irrelevant_params(estimator: Any, searched: Iterable[str]) -> Any:
     """Return a copy whose parameters that are searched or never change a score are None."""
     bare = clone(estimator)
@@ -256,111 +260,3 @@ def _check_scoring(memory: Memory, problem: str, task: str, *, scoring_id: str) 
             f"{memory!r}: task {task!r} of problem {problem!r} has trials that were scored differently "
             "(estimator, scoring, cv or error_score): give the task another name, or remove it first"
         )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StorableSpace:
-    """A space whose choices can all be stored, and the choice behind each text, by hyperparameter."""
-
-    space: Space
-    choices_by_text: Mapping[str, Mapping[str, Any]]
-
-    def params(self, config: Config) -> Config:
-        """Return a configuration of the space as parameters for an estimator."""
-        choices = self.choices_by_text
-        return {k: choices.get(k, {}).get(v, v) if isinstance(v, str) else v for k, v in config.items()}
-
-
-def make_storable(space: SpaceLike) -> StorableSpace:
-    """Return a space with texts for the choices that cannot be stored; only a dict can have such choices."""
-    if not isinstance(space, dict):
-        return StorableSpace(compile_space(space), {})
-    choices_by_text: dict[str, dict[str, Any]] = {}
-    texts_only = dict(space)
-    for name, choices in space.items():
-        if isinstance(choices, list) and not all(map(_storable, choices)):
-            texts = [choice if _storable(choice) else text_of(choice) for choice in choices]
-            choices_by_text[name] = {text_of(choice): choice for choice in choices if not _storable(choice)}
-            if len(set(texts)) < len(choices):
-                raise SpaceError(f"{name!r}: choices must differ as text, because they are stored as text; got {texts}")
-            texts_only[name] = texts
-    return StorableSpace(compile_space(texts_only), choices_by_text)
-
-
-def text_of(choice: Any) -> str:
-    """Return a choice as text, the same in every process."""
-    named = getattr(choice, "__qualname__", None)
-    text = named if isinstance(named, str) else ADDRESS.sub("", repr(choice))
-    return " ".join(text.split())
-
-
-def _storable(choice: Any) -> bool:
-    return native(choice) is None or isinstance(native(choice), str | int | float | bool)
-
-
-def data_name(X: Any, y: Any, others: Mapping[str, Any]) -> str:
-    """Return a name for a dataset and its weights or groups: size, type and a hash of the content."""
-    size = getattr(X, "shape", None) or ((len(X),) if isinstance(X, Sized) else ())
-    kind = getattr(X, "dtype", type(X).__name__)
-    parts = [content(X), content(y), *(part for name in sorted(others) for part in (name, content(others[name])))]
-    return f"{' x '.join(map(str, size))} {kind} {short(*parts)}"
-
-
-def short(*parts: str) -> str:
-    """Return a short name for several texts in this order."""
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(f"{len(part)} {part}".encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()[:NAME_DIGITS]
-
-
-def content(value: Any) -> str:
-    """Return a name for the content of a value."""
-    from scipy.sparse import issparse
-
-    if issparse(value):
-        return _sparse(value)
-    pandas = sys.modules.get("pandas")  # if it has not been imported, this is not one of its tables
-    if pandas is not None and isinstance(value, pandas.DataFrame | pandas.Series):
-        return _table(value, pandas)
-    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
-        return _array(value)
-    return pickled(value)
-
-
-def pickled(value: Any) -> str:
-    """Return a name for the pickle of a value; a new one each time if it cannot be pickled."""
-    import cloudpickle
-    import joblib
-
-    try:
-        return str(joblib.hash(value))
-    except Exception:  # noqa: BLE001 - whatever an object raises when it is pickled: functions of a script, open files
-        pass
-    try:
-        return hashlib.sha256(cloudpickle.dumps(value)).hexdigest()
-    except Exception:  # noqa: BLE001 - the same
-        return uuid.uuid4().hex
-
-
-def _array(array: np.ndarray[Any, Any]) -> str:
-    digest = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
-    digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return digest.hexdigest()
-
-
-def _sparse(matrix: Any) -> str:
-    rows = matrix.tocsr(copy=True)
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    places = [part.astype(np.int64) for part in (rows.indptr, rows.indices)]
-    return short("sparse", str(rows.shape), *map(_array, (*places, rows.data)))
-
-
-def _table(table: Any, pandas: Any) -> str:
-    columns = table.to_frame() if isinstance(table, pandas.Series) else table
-    try:
-        rows = pandas.util.hash_pandas_object(columns, index=False).to_numpy()
-    except TypeError:  # cells that cannot be hashed, such as lists
-        return pickled(columns.to_dict("list"))
-    return short("table", *(f"{name!r} {kind}" for name, kind in columns.dtypes.items()), _array(rows))

@@ -17,27 +17,26 @@ from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 from optuna.storages import InMemoryStorage
 from optuna.trial import TrialState
 from scipy.sparse import coo_array, csr_array
+from scipy.stats import loguniform
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.metrics import f1_score, make_scorer
-from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit, cross_val_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, RandomizedSearchCV, ShuffleSplit, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from recollect import InputError, RecollectWarning, SpaceError
 from recollect.integrations.sklearn import search as search_module
-from recollect.integrations.sklearn.search import (
-    TransferSearchCV,
-    data_name,
-    default_problem,
-    pickled,
-    without_irrelevant_params,
-)
+from recollect.integrations.sklearn.names import data_name, default_problem, pickled
+from recollect.integrations.sklearn.search import TransferSearchCV, without_irrelevant_params
 from recollect.storage.memory import Memory
 
 ROOT = Path(__file__).parents[2]
@@ -303,7 +302,7 @@ class TestMemory:
         assert len(set(tasks)) == 3
         assert [[entry.task for entry in found.explanation_.past] for found in fits] == [[], tasks[:1], tasks[:2]]
         assert all(entry.used for entry in fits[2].explanation_.past)
-        assert {found.problem_ for found in fits} == {"GaussianNB"}
+        assert {found.problem_ for found in fits} == {"GaussianNB: accuracy"}
 
     def test_a_fit_on_the_same_data_tries_nothing_again_and_is_not_its_own_past(
         self, brittle: type[Brittle], storage: InMemoryStorage
@@ -323,7 +322,7 @@ class TestMemory:
         more = smooth(memory=storage, trials=5).fit(*IRIS)
         assert more.task_ == few.task_
         assert more.cv_results_["params"][:3] == few.cv_results_["params"]
-        assert len(more.cv_results_["params"]) == len(Memory(storage).run(more.task_, "GaussianNB")) == 5
+        assert len(more.cv_results_["params"]) == len(Memory(storage).run(more.task_, "GaussianNB: accuracy")) == 5
         np.testing.assert_array_equal(more.cv_results_["mean_fit_time"][:3], few.cv_results_["mean_fit_time"])
 
     def test_training_scores_that_were_not_asked_for_before_are_nan(self, storage: InMemoryStorage) -> None:
@@ -394,16 +393,93 @@ class TestMemory:
             InputError, match="'flowers' of problem 'GaussianNB' has trials that were scored differently"
         ):
             smooth(memory=storage, task="flowers").set_params(**change).fit(*IRIS)
-        assert len(Memory(storage).run("flowers", "GaussianNB")) == 3
+        assert len(Memory(storage).run("flowers", "GaussianNB: accuracy")) == 3
 
     def test_runs_of_other_spaces_are_left_out_and_named(self, storage: InMemoryStorage) -> None:
         search(DecisionTreeClassifier(), TREE, trials=2, memory=storage, problem="p", task="tree").fit(*IRIS)
         with pytest.warns(RecollectWarning, match="left out as past runs.*'tree'"):
             smooth(memory=storage, problem="p").fit(*IRIS)
 
-    def test_pipelines_are_named_by_their_steps(self) -> None:
-        assert default_problem(make_pipeline(StandardScaler(), GaussianNB())) == "Pipeline(standardscaler, gaussiannb)"
-        assert default_problem(GaussianNB()) == "GaussianNB"
+    @pytest.mark.parametrize(
+        ("estimator", "scoring", "metric", "name"),
+        [
+            (GaussianNB(), None, None, "GaussianNB: accuracy"),
+            (GaussianNB(), "accuracy", None, "GaussianNB: accuracy"),
+            (Ridge(), None, None, "Ridge: r2"),
+            (KMeans(), None, None, "KMeans: score"),
+            (GaussianNB(), ["f1_macro", "accuracy"], None, "GaussianNB: f1_macro"),
+            (GaussianNB(), {"a": "accuracy", "f": "f1_macro"}, "f", "GaussianNB: f"),
+            (GaussianNB(), make_scorer(f1_score, average="macro"), None, None),
+            (
+                make_pipeline(StandardScaler(), GaussianNB()),
+                None,
+                None,
+                "Pipeline(StandardScaler, GaussianNB): accuracy",
+            ),
+            (make_pipeline(StandardScaler(), Ridge()), None, None, "Pipeline(StandardScaler, Ridge): r2"),
+            (OneVsRestClassifier(GaussianNB()), None, None, "OneVsRestClassifier(GaussianNB): accuracy"),
+            (
+                make_pipeline(ColumnTransformer([("x", StandardScaler(), [0]), ("y", "drop", [1])]), GaussianNB()),
+                *(None, None, "Pipeline(ColumnTransformer(StandardScaler), GaussianNB): accuracy"),
+            ),
+        ],
+    )
+    def test_problems_are_named_by_classes_and_metric(
+        self, estimator: Any, scoring: Any, metric: str | None, name: str | None
+    ) -> None:
+        found = default_problem(estimator, scoring, metric, ())
+        assert found == name if name else "f1_score" in found
+
+    def test_a_step_that_is_searched_is_named_and_long_names_are_cut(self) -> None:
+        pipeline = make_pipeline(StandardScaler(), GaussianNB())
+        assert (
+            default_problem(pipeline, None, None, {"standardscaler"})
+            == "Pipeline(standardscaler, GaussianNB): accuracy"
+        )
+        names = {default_problem(make_pipeline(*[StandardScaler()] * n, Ridge()), None, None, ()) for n in (40, 41)}
+        assert len(names) == 2
+        assert max(map(len, names)) <= 201
+
+    def test_the_accuracy_of_one_model_is_no_past_run_of_the_loss_of_another(self, storage: InMemoryStorage) -> None:
+        for model, scoring in ((GaussianNB(), None), (DecisionTreeClassifier(), None), (GaussianNB(), "neg_log_loss")):
+            space = SMOOTH if isinstance(model, GaussianNB) else TREE
+            space = {f"clf__{name}": entry for name, entry in space.items()}
+            pipeline = Pipeline([("scale", StandardScaler()), ("clf", model)])
+            found = search(pipeline, space, trials=2, memory=storage, scoring=scoring).fit(*IRIS)
+            assert found.explanation_.past == ()
+
+
+class TestRandomizedSearch:
+    def test_code_for_randomized_search_needs_another_class_only(self) -> None:
+        distributions = {"var_smoothing": loguniform(1e-12, 1.0)}
+        for class_ in (RandomizedSearchCV, TransferSearchCV):
+            found = class_(GaussianNB(), distributions, n_iter=3, random_state=0, cv=2).fit(*IRIS)
+            assert len(found.cv_results_["params"]) == 3
+            named = class_(GaussianNB(), param_distributions=distributions, n_iter=3, random_state=0, cv=2)
+            assert clone(named).fit(*IRIS).best_params_ == found.best_params_
+
+    def test_a_list_of_dicts_tries_only_what_one_of_them_has(self) -> None:
+        grids = [
+            {
+                "scale": [StandardScaler()],
+                "scale__with_mean": [True, False],
+                "clf__var_smoothing": np.logspace(-9, 0, 4),
+            },
+            {"scale": [MinMaxScaler()], "clf__var_smoothing": np.logspace(-9, 0, 4)},
+        ]
+        pipeline = Pipeline([("scale", StandardScaler()), ("clf", GaussianNB())])
+        found = TransferSearchCV(pipeline, grids, n_iter=12, cv=2, random_state=0).fit(*IRIS)
+        assert len(found.cv_results_["params"]) == 12
+        for params in found.cv_results_["params"]:
+            assert ("scale__with_mean" in params) == isinstance(params["scale"], StandardScaler)
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [{}, {"space": SMOOTH, "param_distributions": SMOOTH}, {"space": SMOOTH, "trials": 3, "n_iter": 4}],
+    )
+    def test_one_name_of_an_argument_is_enough(self, arguments: dict[str, Any]) -> None:
+        with pytest.raises(InputError, match=r"as in RandomizedSearchCV; got (neither|both)"):
+            TransferSearchCV(GaussianNB(), **arguments).fit(*IRIS)
 
 
 FAILS = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::sklearn.exceptions.FitFailedWarning")
@@ -493,7 +569,7 @@ class TestParallel:
             one, other = pool.map(lambda searching: searching.fit(*data(0)), searches)
         assert one.cv_results_["params"] == other.cv_results_["params"]
         assert one.best_params_ == other.best_params_
-        tried = Memory(storage).run(one.task_, "GaussianNB").configs
+        tried = Memory(storage).run(one.task_, "GaussianNB: accuracy").configs
         assert len(tried) == len({config["var_smoothing"] for config in tried}) == 8
 
     def test_a_time_limit_ends_the_search(self) -> None:

@@ -19,6 +19,7 @@ from recollect.errors import (
     RecollectError,
     RecollectWarning,
     SpaceError,
+    Stop,
     StorageError,
 )
 
@@ -41,7 +42,7 @@ __version__ = "0.3.0"
 __all__ = [
     "FAILED", "ConfigError", "ExhaustedError", "Explanation", "FailedTrialWarning", "Influence", "InputError",
     "InputTypeError", "Memory", "Method", "MissingExtraError", "NumericalError", "Optimizer", "RecollectError",
-    "RecollectWarning", "Result", "Run", "Space", "SpaceError", "State", "StorageError", "Trial", "__version__",
+    "RecollectWarning", "Result", "Run", "Space", "SpaceError", "State", "Stop", "StorageError", "Trial", "__version__",
     "bench", "compile_space", "maximize", "method", "methods", "minimize", "read_runs", "transfer", "write_runs",
 ]  # fmt: skip
 

@@ -13,6 +13,8 @@
      │    └── ReadOnlyStorageError        an attempt to write to a storage that was opened for reading
      └── NumericalError   (ArithmeticError)  a matrix could not be factorized even with jitter
 
+    Stop                  (Exception)    raised by a callback to end a run; not an error
+
     RecollectWarning      (UserWarning)
      └── FailedTrialWarning               a trial ended without a finite value and is counted as failed
 
@@ -68,6 +70,13 @@ class ReadOnlyStorageError(StorageError):
 
 class NumericalError(RecollectError, ArithmeticError):
     """A matrix could not be factorized even with jitter."""
+
+
+class Stop(Exception):
+    """Ends a tuning run when a callback raises it; the message says why.
+
+    Running trials are finished, and the result is returned as usual.
+    """
 
 
 class RecollectWarning(UserWarning):

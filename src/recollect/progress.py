@@ -65,7 +65,7 @@ class _Display:
     last_line: float = 0.0
 
     def update(self, name: str, done: int, total: int | None, *, note: str = "") -> None:
-        if self.interactive and not _is_interactive():
+        if self.interactive and not is_interactive():
             return
         if self.progress is None:
             self.progress, self.last_line = self._created(), time.monotonic()
@@ -98,7 +98,7 @@ class _Display:
         self.last_line = time.monotonic()
 
 
-def _is_interactive() -> bool:
+def is_interactive() -> bool:
     """Return whether standard error is a terminal or a notebook, without importing Rich where it is neither."""
     if sys.stderr is not None and sys.stderr.isatty():
         return True

@@ -109,7 +109,7 @@ def test_an_error_ends_the_bars_and_is_raised(capsys: pytest.CaptureFixture[str]
 def test_an_interactive_bar_is_shown_only_at_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
 ) -> None:
-    monkeypatch.setattr(progress, "_is_interactive", lambda: terminal)
+    monkeypatch.setattr(progress, "is_interactive", lambda: terminal)
     with progress_bars("note", interactive=True) as update:
         update("task", 1, 2, note="best [0.5]")
     lines = shown(capsys)

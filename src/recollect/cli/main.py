@@ -26,7 +26,7 @@ app.add_typer(bench.app)
 for command in memory_changes.COMMANDS:
     memory.app.command()(command)
 app.add_typer(memory.app)
-app.command(epilog=tune.EXAMPLES, context_settings=tune.SETTINGS)(tune.tune)
+app.command(cls=tune.TuneCommand, epilog=tune.EXAMPLES, context_settings=tune.SETTINGS)(tune.tune)
 app.command(epilog=report.EXAMPLES)(report.report)
 app.command(epilog=dashboard.EXAMPLES)(dashboard.dashboard)
 app.command("help")(help_pages.show_help)

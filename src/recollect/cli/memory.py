@@ -127,16 +127,25 @@ def show(
     task: Task,
     problem: Problem = None,
     trials: Annotated[bool, typer.Option("--trials", help="Also show all trials.")] = False,
+    trial: Annotated[int | None, typer.Option(min=0, metavar="NUMBER", help="Show only this trial.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one run: its best configuration and, with --trials, all its trials.
+    """Show one run: its best configuration and, with --trials, all its trials, or everything about one --trial.
 
     \b
-    Example:
+    Examples:
       recollect memory show tuning.db --problem svm --task covertype --trials
+      recollect memory show tuning.db --problem svm --task covertype --trial 7
     """
     from recollect.storage.memory import open_existing
 
+    if trial is not None:
+        from recollect.cli.show_trial import print_trial
+        from recollect.storage.trial_details import read_trial
+
+        with messages():
+            details = read_trial(open_existing(memory).store, task, trial, problem)
+        return print_trial(details, as_json=as_json)
     with messages():
         stored = open_existing(memory).stored_run(task, problem)
     facts, best = _summary(stored), stored.run.best
@@ -294,7 +303,8 @@ def print_table(heads: Sequence[str], rows: Iterable[Iterable[Any]], *, right: C
 def _print_trials(run: Run) -> None:
     names = list(dict.fromkeys(name for config in run.configs for name in config))
     rows = []
-    for number, trial in enumerate(run.trials):
+    for index, trial in enumerate(run.trials):
+        number = index if trial.number is None else trial.number
         note = " ".join(trial.notes[:1]) or ("" if trial.ok else trial.state.value)
         rows.append((number, trial.value, trial.seconds, *(trial.config.get(name, "") for name in names), note))
     print_table(("trial", "value", "seconds", *names, "note"), rows, right=range(3))

@@ -8,12 +8,16 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import os
 import shlex
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from recollect._text import plural
 from recollect.cli.memory import complete_problem, complete_task, messages, print_table, printable
@@ -22,6 +26,9 @@ from recollect.errors import InputError
 
 if TYPE_CHECKING:
     from recollect.storage.memory import Memory
+    from recollect.tuning.callbacks import Callback
+    from recollect.tuning.commands import CommandTemplate, TaskFolders
+    from recollect.tuning.minimize import TuningSettings
     from recollect.tuning.result import Result
 
 
@@ -39,25 +46,48 @@ def _any_number(option: typer.CallbackParam, value: float | None) -> float | Non
     return value
 
 
+def _number_of_workers(value: int) -> int:
+    """Check the number of workers; -1 stands for one per core."""
+    if value < 1 and value != -1:
+        raise InputError(f"--workers: expected at least 1, or -1 for one per core, got {value}")
+    return value
+
+
 EXAMPLES = """\b
 Examples:
   recollect tune --space space.json --memory tuning.db --problem svm \\
     --task covertype --trials 50 -- python train.py --lr {lr} --depth {depth}
   recollect tune --space space.json --maximize --key accuracy --workers 2 \\
     --trial-seconds 600 -- ./train.sh {lr} {depth}
-  recollect tune --space space.json --json \\
+  recollect tune --space space.json --logs logs --json \\
     -- python train.py --lr {lr} --depth {depth} --out {score_file}
 
 \b
 {name} in the command is replaced by the value of a hyperparameter; write {{
 and }} for braces. {score_file} is a new file to which the program writes its
 score. Without it, the last line that the program prints is the score: a
-number, "name: number", or a JSON object with the key "value". The environment
-variable RECOLLECT_CONFIG contains all values as JSON.
+number, "name: number", or a JSON object with the key "value". {trial} is the
+number of the trial, {worker} that of the worker, {logs} the task's folder in
+--logs. The environment variable RECOLLECT_CONFIG contains all values as JSON;
+RECOLLECT_TRIAL, RECOLLECT_WORKER, RECOLLECT_TASK and RECOLLECT_PROBLEM say
+which trial this is.
 """
 """The text below the options."""
 SETTINGS: dict[str, Any] = {"allow_interspersed_args": False}
 """Everything after the program is an argument of the program."""
+SEPARATED = "recollect: the program follows --"
+
+
+class TuneCommand(TyperCommand):
+    """The command, which notes whether the program was separated from the options by ``--``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments and note whether ``--`` is right before the program."""
+        every = list(args)
+        rest = super().parse_args(ctx, args)
+        program = ctx.params.get("command") or []
+        ctx.meta[SEPARATED] = every[-len(program) - 1 : len(every) - len(program)] == ["--"]
+        return rest
 
 
 def complete_method(incomplete: str) -> list[str]:
@@ -74,7 +104,7 @@ SpaceFile = Annotated[
 ]
 Where = Annotated[str | None, typer.Option(help="File name or storage URL that stores all trials; needs --task.")]
 Problem = Annotated[
-    str | None,
+    str,
     typer.Option(
         help="Name of the model or program; runs with the same name learn from each other.",
         autocompletion=complete_problem,
@@ -96,7 +126,35 @@ Target = Annotated[
 TrialSeconds = Annotated[
     float | None, typer.Option(callback=_positive, help="Time limit of one trial; a trial that exceeds it has failed.")
 ]
-Workers = Annotated[int, typer.Option(min=1, help="Number of programs to run at the same time.")]
+Patience = Annotated[
+    int | None, typer.Option(min=1, help="Stop when this many trials in a row have brought no improvement.")
+]
+MaxFailures = Annotated[
+    int,
+    typer.Option(
+        min=0, help="Stop when this many trials in a row fail for the same reason before any success; 0: never."
+    ),
+]
+First = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="JSON, JSON lines or CSV file with configurations to try before all others."),
+]
+Callbacks = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--callback", metavar="NAME", help="Call this after every trial: mlflow, wandb or an entry point; repeatable."
+    ),
+]
+Logs = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Keep the output of every trial in DIR/TASK/7.out and 7.err.")
+]
+Folder = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Run every trial in a working folder of its own, DIR/TASK/7.")
+]
+Workers = Annotated[
+    int,
+    typer.Option(callback=_number_of_workers, help="Number of programs to run at the same time; -1: one per core."),
+]
 MethodName = Annotated[
     str, typer.Option(help="Tuning method; 'recollect methods' lists them.", autocompletion=complete_method)
 ]
@@ -114,16 +172,19 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON."
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show neither progress nor warnings.")]
 
 
-def tune(  # noqa: PLR0913 - one argument for each option
+def tune(  # noqa: PLR0913 - one argument for each option, all of which `_run` gets
+    ctx: typer.Context,
     command: Command,
     space: SpaceFile,
     *,
     memory: Where = None,
-    problem: Problem = None,
+    problem: Problem = "default",
     task: Task = None,
     trials: Trials = 50,
     seconds: Seconds = None,
     target: Target = None,
+    patience: Patience = None,
+    max_failures: MaxFailures = 5,
     trial_seconds: TrialSeconds = None,
     workers: Workers = 1,
     method: MethodName = "rgpe-taf",
@@ -131,6 +192,10 @@ def tune(  # noqa: PLR0913 - one argument for each option
     maximize: Maximize = False,
     key: Key = None,
     score_file: ScoreFile = None,
+    first: First = None,
+    callback: Callbacks = None,
+    logs: Logs = None,
+    folder: Folder = None,
     seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -140,25 +205,86 @@ def tune(  # noqa: PLR0913 - one argument for each option
     The program is run with one configuration after another. Each configuration is chosen from the scores so far and
     from past runs with the same --problem in the memory.
     """
-    from recollect.optimizer import catalog
-    from recollect.space.space import compile_space
-    from recollect.storage.studies import DEFAULT_PROBLEM
-    from recollect.tuning.commands import DEFAULT_SCORE_FILE, CommandEvaluator, parse_command
-    from recollect.tuning.minimize import TuningSettings, tune_with
+    _run(ctx, SimpleNamespace(**locals()))
 
-    with messages(quiet=quiet):
-        searched, chosen = compile_space(space), catalog.method(method)
-        template = parse_command(command, searched)
-        programs = CommandEvaluator(template, workers, limit=trial_seconds, key=key, file=score_file or "")
-        opened, problem, names = _memory(memory, task), problem or DEFAULT_PROBLEM, _new_names(rename or [])
+
+def _run(ctx: typer.Context, given: SimpleNamespace) -> None:
+    """Tune, given the arguments of `tune`."""
+    from recollect.space.space import compile_space
+    from recollect.tuning.commands import CommandEvaluator, TaskFolders, parse_command
+    from recollect.tuning.minimize import default_task, tune_with, worker_count
+
+    with messages(quiet=given.quiet):
+        space = compile_space(given.space)
+        template = parse_command(given.command, space, logs=given.logs is not None)
+        opened, task = _memory(given.memory, given.task), given.task or default_task()
+        folders = TaskFolders.of(given.problem, task, logs=given.logs, work=given.folder)
+        programs = CommandEvaluator(
+            template, worker_count(given.workers), limit=given.trial_seconds, key=given.key,
+            file=given.score_file or "", folders=folders,
+        )  # fmt: skip
         _warn_about_unused(template.unused)
-        with stoppable(lambda: _how_to_resume(opened, problem, task)):
-            result = tune_with(programs, searched, TuningSettings(
-                trials=trials, memory=opened, problem=problem, task=task, method=chosen, seed=seed, rename=names,
-                direction="maximize" if maximize else "minimize", seconds=seconds, target=target, progress=not quiet,
-            ))  # fmt: skip
-    best = template.fill(config, score_file=score_file or DEFAULT_SCORE_FILE) if (config := result.best_config) else []
-    (_print_json if as_json else _print)(result, best, None if opened is None else opened.store.name)
+        _warn_about_arguments(given.command, ctx, in_folders=given.folder is not None)
+        settings = _settings(given, opened, folders)
+        with stoppable(lambda: _how_to_resume(opened, given.problem, given.task)):
+            result = tune_with(programs, space, settings)
+    best = _best_command(template, result, folders, given.score_file)
+    (_print_json if given.as_json else _print)(result, best, None if opened is None else opened.store.name)
+
+
+def _settings(given: SimpleNamespace, memory: Memory | None, folders: TaskFolders) -> TuningSettings:
+    from recollect.optimizer import catalog
+    from recollect.tuning.minimize import TuningSettings
+
+    return TuningSettings(
+        trials=given.trials, memory=memory, problem=given.problem, task=folders.task, seed=given.seed,
+        method=catalog.method(given.method), direction="maximize" if given.maximize else "minimize",
+        seconds=given.seconds, target=given.target, patience=given.patience, max_failures=given.max_failures or None,
+        rename=_new_names(given.rename or []), first=_first(given.first), callbacks=_callbacks(given.callback or ()),
+        progress=not given.quiet, place=folders.place,
+    )  # fmt: skip
+
+
+def _best_command(template: CommandTemplate, result: Result, folders: TaskFolders, file: str | None) -> list[str]:
+    """Return the program's arguments with the best values; empty if no trial succeeded."""
+    from recollect.tuning.commands import DEFAULT_SCORE_FILE
+
+    if (best := result.run.best) is None:
+        return []
+    provided = {"score_file": file or DEFAULT_SCORE_FILE, "logs": str(folders.logs)}
+    return template.fill(best.config, **provided, trial=str(best.number), worker="0")
+
+
+def _first(path: Path | None) -> list[dict[str, Any]]:
+    from recollect.storage.formats.config_files import read_configs
+
+    return [] if path is None else read_configs(path)
+
+
+def _callbacks(names: Iterable[str]) -> list[Callback]:
+    from recollect.tuning.callbacks import callback_named
+
+    return [callback_named(name) for name in names]
+
+
+def _warn_about_arguments(command: list[str], ctx: typer.Context, *, in_folders: bool) -> None:
+    """Warn of arguments of the program that look like options of recollect, or like files of this folder."""
+    from recollect.errors import RecollectWarning
+
+    options = {option for parameter in ctx.command.params for option in parameter.opts if option.startswith("--")}
+    own = [argument for argument in command[1:] if argument.partition("=")[0] in options]
+    if own and not ctx.meta.get(SEPARATED):
+        message = (
+            f"{own[0]} comes after the program and is passed to it; put options of recollect before the program, and "
+            "-- between them"
+        )
+        warnings.warn(message, RecollectWarning, stacklevel=2)
+    files = [word for word in command[1:] if "{" not in word and not os.path.isabs(word) and os.path.isfile(word)]
+    if in_folders and files:
+        message = (
+            f"the program runs in folders of its own and does not find {files[0]}; write {Path(files[0]).absolute()}"
+        )
+        warnings.warn(message, RecollectWarning, stacklevel=2)
 
 
 def _memory(where: str | None, task: str | None) -> Memory | None:
@@ -221,6 +347,7 @@ def _print(result: Result, arguments: list[str], memory: str | None) -> None:
     if memory is not None:
         where = ["recollect", "memory", "show", memory, "--problem", result.problem, "--task", run.task]
         typer.echo(f"\nall trials:\n  {shlex.join(where)} --trials")
+        typer.echo(f"everything about one trial:\n  {shlex.join(where)} --trial {run.trials[-1].number}")
     if best is None:
         typer.echo("recollect: no trial succeeded", err=True)
         raise typer.Exit(1)

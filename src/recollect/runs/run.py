@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Literal
 
@@ -87,6 +87,7 @@ class Trial:
         notes: Remarks, such as why the trial failed.
         estimate: The value that a pruned trial would probably have reached, if that can be estimated. Models learn from
             it; it is never reported as a result.
+        number: Its number in a memory, from 0 as in Optuna; None for a trial that comes from elsewhere.
 
     Raises:
         InputError: State and value contradict each other, or a number is not finite.
@@ -105,6 +106,7 @@ class Trial:
     seconds: float | None = None
     notes: tuple[str, ...] = ()
     estimate: float | None = None
+    number: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Check types, that numbers are finite, and that state and value agree."""

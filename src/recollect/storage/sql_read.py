@@ -122,9 +122,10 @@ class StoredTrial:
         """Return a trial that completed with one finite value or failed, as nearly all do; None for others."""
         seconds = duration(self)
         if self.state == "FAIL":
-            return Trial(self.params, None, State.FAILED, seconds, (f"trial {self.number} failed in Optuna",))
+            notes = (f"trial {self.number} failed in Optuna",)
+            return Trial(self.params, None, State.FAILED, seconds, notes, number=self.number)
         if self.state == "COMPLETE" and self.values and len(self.values) == 1 and math.isfinite(self.values[0]):
-            return Trial(self.params, self.values[0], seconds=seconds)
+            return Trial(self.params, self.values[0], seconds=seconds, number=self.number)
         return None
 
     def with_optuna_state(self) -> Any:

@@ -20,6 +20,7 @@ A trial may have
     recollect:seconds      how long it took
     recollect:estimate     of a pruned trial that was imported: the value that it would probably have reached
     recollect:void         why it does not count: it was interrupted, or started twice
+    recollect:place        of a program: "host", and the folders of its output ("logs") and work ("folder"), if any
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ FORMAT_KEY, PROBLEM_KEY, TASK_KEY = "recollect:format", "recollect:problem", "re
 DIRECTION_KEY, SPACE_KEY, SETTINGS_KEY = "recollect:direction", "recollect:space", "recollect:settings"
 TAGS_KEY, NOTE_KEY, INCOMPLETE_KEY = "recollect:tags", "recollect:note", "recollect:incomplete"
 NOTES_KEY, INFLUENCE_KEY, VOID_KEY = "recollect:notes", "recollect:influence", "recollect:void"
+PLACE_KEY = "recollect:place"
 
 MAX_NAME_LENGTH = 512
 """Databases keep this many characters of a study's name."""
@@ -170,9 +172,11 @@ def read_spaces(
 
 
 def with_notes(trial: Trial, record: StoredTrial) -> Trial:
-    """Return a trial with the notes that are stored with it, if any."""
+    """Return a trial with its number and the notes that are stored with it, if any."""
     notes = record.user_attrs.get(NOTES_KEY)
-    return replace(trial, notes=tuple(map(str, notes))) if isinstance(notes, list) else trial
+    if isinstance(notes, list):
+        return replace(trial, notes=tuple(map(str, notes)), number=record.number)
+    return trial if trial.number is not None else replace(trial, number=record.number)
 
 
 def check_problem(studies: Sequence[TaskStudy], problem: str, *, where: str) -> None:

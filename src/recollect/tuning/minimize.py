@@ -2,35 +2,38 @@
 
 from __future__ import annotations
 
-import math
 import os
 import platform
+import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from recollect._system import available_cores
 from recollect._text import plural
-from recollect.errors import InputError, InputTypeError, StorageError
+from recollect.errors import ConfigError, InputError, InputTypeError, StorageError
 from recollect.optimizer.catalog import method as method_named
 from recollect.optimizer.method import Method
 from recollect.optimizer.optimizer import Optimizer
 from recollect.optimizer.past_runs import warn_about_integers
-from recollect.progress import progress_bars
+from recollect.progress import is_interactive, progress_bars
 from recollect.runs.renaming import rename_hyperparameters
-from recollect.runs.run import Direction, Run, Trial
+from recollect.runs.run import Config, Direction, Run, Trial
 from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.storage.memory import Memory
 from recollect.storage.open import Store, patiently, storage_errors
 from recollect.storage.studies import DEFAULT_PROBLEM, SETTINGS_KEY, TaskStudy, get_or_create_study
+from recollect.tuning.callbacks import Callback, check_callbacks, notify, opened, progress_line
 from recollect.tuning.heartbeat import GRACE_SECONDS
 from recollect.tuning.objective import Evaluator, InProcessEvaluator, Objective, PoolEvaluator
 from recollect.tuning.result import Result
+from recollect.tuning.stop_rules import Budget
 from recollect.tuning.trial_queue import TrialQueue
-from recollect.tuning.worker import Budget, Worker, WorkerStatus
+from recollect.tuning.worker import Report, Worker, WorkerStatus
 from recollect.validation import as_count, as_list
 
 if TYPE_CHECKING:
@@ -56,8 +59,13 @@ class TuningSettings:
     direction: Direction = "minimize"
     seconds: float | None = None
     target: float | None = None
+    patience: int | None = None
+    max_failures: int | None = 5
+    first: Iterable[Mapping[str, Any]] = ()
+    callbacks: Iterable[Callback] = ()
     seed: int | None = 0
     progress: bool = True
+    place: Mapping[str, str] = field(default_factory=dict)  # where the trials run; stored with each of them
 
 
 def minimize(  # noqa: PLR0913 - the public interface
@@ -76,6 +84,10 @@ def minimize(  # noqa: PLR0913 - the public interface
     seconds: float | None = None,
     target: float | None = None,
     trial_seconds: float | None = None,
+    patience: int | None = None,
+    max_failures: int | None = 5,
+    first: Iterable[Mapping[str, Any]] = (),
+    callbacks: Iterable[Callback] = (),
     seed: int | None = 0,
     progress: bool = True,
 ) -> Result:
@@ -98,13 +110,19 @@ def minimize(  # noqa: PLR0913 - the public interface
         rename: New names of hyperparameters of past runs by their old ones, such as ``{"learning_rate": "lr"}``.
         method: Name from `recollect.methods`, or a `Method`.
         direction: ``"minimize"``, or ``"maximize"`` as in `maximize`.
-        workers: Number of trials to evaluate at the same time, each in a process of its own if more than 1. If such a
-            process is killed, only its trial is lost.
+        workers: Number of trials to evaluate at the same time, each in a process of its own if more than 1; -1 is one
+            per core. If such a process is killed, only its trial is lost.
         seconds: Time budget: start no new trial after this many seconds.
         target: Stop when a value is at least as good as this; running trials are finished.
         trial_seconds: Time limit of one trial; a trial that exceeds it has failed.
+        patience: Stop when this many trials in a row have brought no improvement.
+        max_failures: Stop when this many trials in a row have failed for the same reason before any has succeeded; None
+            goes on.
+        first: Configurations to try before all others, such as the one in use; those that were tried are skipped.
+        callbacks: Functions that are called with the trial and the run so far after every trial of this call. One that
+            raises `recollect.Stop` ends the run.
         seed: Seed of the random streams; None for a different run every time.
-        progress: Whether to show a progress bar, at a terminal or in a notebook.
+        progress: Whether to show a progress bar at a terminal or in a notebook, and one line per trial elsewhere.
 
     Returns:
         The run with all its trials, the best configuration, and what past runs contributed.
@@ -123,9 +141,13 @@ def minimize(  # noqa: PLR0913 - the public interface
     """
     if not callable(objective):
         raise InputTypeError(f"objective: expected a function of a configuration, got {type(objective).__name__}")
-    evaluator = _evaluator(objective, as_count("workers", workers, minimum=1), trial_seconds)
-    settings = (trials, memory, problem, task, past, rename, method, direction, seconds, target, seed, progress)
-    return tune_with(evaluator, space, TuningSettings(*settings))
+    evaluator = _evaluator(objective, worker_count(workers), trial_seconds)
+    settings = TuningSettings(
+        trials=trials, memory=memory, problem=problem, task=task, past=past, rename=rename, method=method,
+        direction=direction, seconds=seconds, target=target, patience=patience, max_failures=max_failures, first=first,
+        callbacks=callbacks, seed=seed, progress=progress,
+    )  # fmt: skip
+    return tune_with(evaluator, space, settings)
 
 
 def maximize(  # noqa: PLR0913 - the public interface
@@ -143,6 +165,10 @@ def maximize(  # noqa: PLR0913 - the public interface
     seconds: float | None = None,
     target: float | None = None,
     trial_seconds: float | None = None,
+    patience: int | None = None,
+    max_failures: int | None = 5,
+    first: Iterable[Mapping[str, Any]] = (),
+    callbacks: Iterable[Callback] = (),
     seed: int | None = 0,
     progress: bool = True,
 ) -> Result:
@@ -160,16 +186,19 @@ def maximize(  # noqa: PLR0913 - the public interface
     return minimize(
         objective, space, trials=trials, memory=memory, problem=problem, task=task, past=past, rename=rename,
         method=method, direction="maximize", workers=workers, seconds=seconds, target=target,
-        trial_seconds=trial_seconds, seed=seed, progress=progress,
+        trial_seconds=trial_seconds, patience=patience, max_failures=max_failures, first=first, callbacks=callbacks,
+        seed=seed, progress=progress,
     )  # fmt: skip
 
 
 def tune_with(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) -> Result:
     """Do what `minimize` does, with an evaluator of any kind; close it at the end."""
-    budget = _budget(settings)
-    task = _default_task() if settings.task is None else settings.task
+    budget = Budget(settings.trials, settings.seconds, settings.target, settings.patience, settings.max_failures)
+    callbacks = check_callbacks(settings.callbacks)
+    task = default_task() if settings.task is None else settings.task
     empty = Run(task, space=compile_space(space), direction=settings.direction)
     assert empty.space is not None
+    first = _check_first(settings.first, empty.space)
     memory = patiently(lambda: _memory(settings.memory))
     store, note = memory.store, _settings_note(settings)
     try:
@@ -177,14 +206,16 @@ def tune_with(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) 
         past = _past_runs(settings, memory, empty)
         if not isinstance(space, Space):  # as the user wrote it
             warn_about_integers(past, empty.space)
-        queue = TrialQueue(store, study, empty.space, grace=GRACE_SECONDS)
+        queue = TrialQueue(store, study, empty.space, grace=GRACE_SECONDS, place=settings.place)
         optimizer = Optimizer(
             empty.space, past, settings.method, horizon=settings.trials, seed=settings.seed,
             direction=empty.direction, run=empty,
         )  # fmt: skip
         past = tuple(run for run, entry in zip(past, optimizer.past, strict=True) if entry.used)
-        worker = Worker(queue, optimizer, evaluator, budget)
-        _run_worker(worker, evaluator, queue, empty=empty, show=settings.progress)
+        report = _reporter(callbacks, budget.trials if settings.progress else None)
+        worker = Worker(queue, optimizer, evaluator, budget, first=first, report=report)
+        with opened(callbacks, settings.problem, task):
+            _run_worker(worker, evaluator, queue, empty=empty, show=settings.progress)
     finally:
         evaluator.close()
         if memory is not settings.memory:
@@ -201,6 +232,31 @@ def _past_runs(settings: TuningSettings, memory: Memory, empty: Run) -> tuple[Ru
         empty.space, settings.problem, exclude=empty.task, direction=empty.direction, rename=settings.rename
     )
     return (*passed, *stored)
+
+
+def _check_first(first: Iterable[Mapping[str, Any]], space: Space) -> list[Config]:
+    """Return the configurations to try first; ConfigError for one that does not belong to the space."""
+    configs = as_list("first", first, of="configurations")
+    for number, config in enumerate(configs):
+        if not isinstance(config, Mapping):
+            raise InputTypeError(f"first[{number}]: expected a configuration (dict), got {type(config).__name__}")
+        try:
+            space.encode([config])
+        except ConfigError as error:
+            raise ConfigError(f"first[{number}]: {error.reason}") from error
+    return [dict(config) for config in configs]
+
+
+def _reporter(callbacks: Sequence[Callback], trials: int | None) -> Report:
+    """Return what is done after every trial; ``trials``: print a line about it, where there is no progress bar."""
+
+    def report(trial: Trial, run: Run) -> None:
+        if trials is not None and not is_interactive() and sys.stderr is not None:
+            sys.stderr.write(f"{progress_line(trial, run, trials)}\n")
+            sys.stderr.flush()
+        notify(callbacks, trial, run)
+
+    return report
 
 
 def _described_study(store: Store, problem: str, empty: Run, note: dict[str, Any]) -> TaskStudy:
@@ -243,14 +299,9 @@ def _run_so_far(queue: TrialQueue, empty: Run, unsaved: Iterable[Trial] = ()) ->
     return Run(empty.task, trials=trials, space=empty.space, direction=empty.direction)
 
 
-def _budget(settings: TuningSettings) -> Budget:
-    seconds, target = settings.seconds, settings.target
-    for name, value in (("seconds", seconds), ("target", target)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value)):
-            raise InputError(f"{name}: expected a number or None, got {value!r}")
-    if seconds is not None and seconds <= 0:
-        raise InputError(f"seconds: expected a positive number or None, got {seconds!r}")
-    return Budget(as_count("trials", settings.trials, minimum=1), seconds, target)
+def worker_count(workers: int) -> int:
+    """Return the number of trials to evaluate at the same time; -1 stands for one per core."""
+    return available_cores() if workers == -1 else as_count("workers", workers, minimum=1)
 
 
 def _evaluator(objective: Objective, workers: int, trial_seconds: float | None) -> Evaluator:
@@ -271,7 +322,8 @@ def _memory(memory: MemoryLike) -> Memory:
     return Memory(memory)
 
 
-def _default_task() -> str:
+def default_task() -> str:
+    """Return the name of a task that was given none."""
     return time.strftime("run of %Y-%m-%d %H:%M:%S") + f", process {os.getpid()}"
 
 

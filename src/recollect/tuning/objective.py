@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from functools import partial
@@ -69,8 +69,8 @@ def reason_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
 
 
-Finished: TypeAlias = list[tuple[Hashable, Evaluation]]
-"""Evaluations that have ended, by the name under which they were started."""
+Finished: TypeAlias = list[tuple[int, Evaluation]]
+"""Evaluations that have ended, each with the number of its trial."""
 
 
 class Evaluator(Protocol):
@@ -80,8 +80,8 @@ class Evaluator(Protocol):
     def capacity(self) -> int:
         """How many configurations can be evaluated at the same time."""
 
-    def start(self, name: Hashable, config: Config) -> None:
-        """Start an evaluation; fewer than ``capacity`` may be running."""
+    def start(self, number: int, config: Config) -> None:
+        """Start the evaluation of a trial; fewer than ``capacity`` may be running."""
 
     def wait(self, seconds: float) -> Finished:
         """Wait at most this long until an evaluation ends; return all that have ended."""
@@ -98,18 +98,18 @@ class InProcessEvaluator:
     def __init__(self, objective: Objective) -> None:
         """Evaluate this objective."""
         self._objective = objective
-        self._next: tuple[Hashable, Config] | None = None
+        self._next: tuple[int, Config] | None = None
 
-    def start(self, name: Hashable, config: Config) -> None:
+    def start(self, number: int, config: Config) -> None:
         """Accept a configuration."""
-        self._next = (name, config)
+        self._next = (number, config)
 
     def wait(self, seconds: float) -> Finished:  # noqa: ARG002 - an evaluation here cannot be interrupted
         """Evaluate it."""
         if self._next is None:
             return []
-        (name, config), self._next = self._next, None
-        return [(name, evaluate(self._objective, config))]
+        (number, config), self._next = self._next, None
+        return [(number, evaluate(self._objective, config))]
 
     def close(self) -> None:
         """Do nothing: nothing runs outside `wait`."""
@@ -129,11 +129,11 @@ class PoolEvaluator:
                 "limit it must not hold open files, locks or connections"
             ) from error
         self.capacity = capacity
-        self._running: dict[Future[Evaluation], tuple[Hashable, float]] = {}
+        self._running: dict[Future[Evaluation], tuple[int, float]] = {}
 
-    def start(self, name: Hashable, config: Config) -> None:
+    def start(self, number: int, config: Config) -> None:
         """Send a configuration to a free process, or to a new one."""
-        self._running[self._pool.submit(config)] = name, time.monotonic()
+        self._running[self._pool.submit(config)] = number, time.monotonic()
 
     def wait(self, seconds: float) -> Finished:
         """Wait until a process answers, dies or exceeds its time limit."""
@@ -144,9 +144,9 @@ class PoolEvaluator:
         """Kill all processes."""
         self._pool.close()
 
-    def _finished(self, future: Future[Evaluation]) -> tuple[Hashable, Evaluation]:
-        name, start = self._running.pop(future)
+    def _finished(self, future: Future[Evaluation]) -> tuple[int, Evaluation]:
+        number, start = self._running.pop(future)
         try:
-            return name, future.result()
+            return number, future.result()
         except (TimeLimitError, ProcessDiedError) as error:
-            return name, Evaluation(None, time.monotonic() - start, (str(error),))
+            return number, Evaluation(None, time.monotonic() - start, (str(error),))

@@ -13,6 +13,7 @@ notice a dead worker queues its trial.
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +28,7 @@ from recollect.space.space import Space
 from recollect.storage.open import Store, storage_errors
 from recollect.storage.optuna_conversion import distributions, frozen_trial, params_of
 from recollect.storage.sql_read import SECONDS_KEY, UNFINISHED_STATES, StoredTrial, read_after
-from recollect.storage.studies import INFLUENCE_KEY, NOTES_KEY, VOID_KEY, TaskStudy, with_notes
+from recollect.storage.studies import INFLUENCE_KEY, NOTES_KEY, PLACE_KEY, VOID_KEY, TaskStudy, with_notes
 from recollect.storage.transitions import move_trial, write_trials
 from recollect.tuning.heartbeat import HEARTBEAT_KEY, HeartbeatMonitor, heartbeat
 from recollect.tuning.objective import Evaluation
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, TrialState
 
 RETRY_KEY, ENQUEUED_KEY = "recollect:again", "fixed_params"
+logger = logging.getLogger("recollect")
 DEAD_WORKER = "the worker that ran it stopped sending heartbeats"
 
 
@@ -108,9 +110,15 @@ class QueueState:
 class TrialQueue:
     """One task in a memory, shared by all processes that work on it."""
 
-    def __init__(self, store: Store, study: TaskStudy, space: Space, *, grace: float) -> None:
-        """Open the queue of a task; workers without a heartbeat for ``grace`` seconds are presumed dead."""
+    def __init__(
+        self, store: Store, study: TaskStudy, space: Space, *, grace: float, place: Mapping[str, str] | None = None
+    ) -> None:
+        """Open the queue of a task; workers without a heartbeat for ``grace`` seconds are presumed dead.
+
+        ``place`` is stored with every trial that this process claims: the host, and the folders of logs and work.
+        """
         self._store, self._study, self._space = store, study, space
+        self._place: dict[str, Any] = {PLACE_KEY: dict(place)} if place else {}
         self._distributions: dict[str, BaseDistribution] = distributions(space)
         self._monitor = HeartbeatMonitor(grace)
         self._claimed: dict[int, ClaimedTrial] = {}
@@ -141,12 +149,17 @@ class TrialQueue:
             self._claimed = {number: trial for number, trial in self._claimed.items() if number in self.state.running}
             return self.state
 
+    def has(self, config: Config) -> bool:
+        """Return whether a configuration has been tried, is running or waits, as of the last read."""
+        key = row_key(self._space.encode([config])[0])
+        return any(self._keys.get(number) == key for number in self.state.planned())
+
     def claim(self, config: Config, *, limit: int, influence: Mapping[str, Any] | None = None) -> ClaimedTrial | None:
         """Claim a configuration as a new trial; None if there are ``limit`` trials or another worker runs the same."""
         from optuna.trial import TrialState
 
         with storage_errors(self._store.name):
-            user = {} if influence is None else {INFLUENCE_KEY: dict(influence)}
+            user = self._place | ({} if influence is None else {INFLUENCE_KEY: dict(influence)})
             frozen = self._frozen(config, TrialState.RUNNING, user=user, system={HEARTBEAT_KEY: heartbeat()})
             ((trial_id, number),) = write_trials(self._store, self._study.id, [frozen])
             trial = self._claimed[number] = ClaimedTrial(trial_id, number, config)
@@ -161,7 +174,8 @@ class TrialQueue:
             if self.state.planned().before(number) >= limit:
                 return None
             with storage_errors(self._store.name):
-                moved = move_trial(self._store, trial.id, states, system={HEARTBEAT_KEY: heartbeat()})
+                system = {HEARTBEAT_KEY: heartbeat()}
+                moved = move_trial(self._store, trial.id, states, user=self._place, system=system)
                 if moved:
                     self._write_params(trial)
                     self._claimed[number] = trial
@@ -302,6 +316,7 @@ class TrialQueue:
         if not moved or VOID_KEY not in user:
             self.state.running[record.number] = record.params
             return
+        logger.warning("trial %d: %s", record.number, user[VOID_KEY])
         self.state.void.add(record.number)
         if first is None:
             system = {HEARTBEAT_KEY: heartbeat(), RETRY_KEY: retries + 1}

@@ -2,24 +2,28 @@
 
 The result of a trial goes to the queue first, and the optimizer learns it from there, as it learns the results of
 other workers. So there is one path for news, and a resumed run knows the same as one that was never interrupted.
+
+Starts, results, failures and retries are logged to the logger ``recollect`` of the standard library.
 """
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from recollect._text import plural
-from recollect.errors import ExhaustedError, FailedTrialWarning, ReadOnlyStorageError, StorageError
+from recollect.errors import ExhaustedError, FailedTrialWarning, ReadOnlyStorageError, Stop, StorageError
 from recollect.optimizer.explanation import Explanation
 from recollect.optimizer.optimizer import Optimizer
-from recollect.runs.run import FAILED, Config, State, Trial, sign_of
+from recollect.runs.run import FAILED, Config, Run, State, Trial
 from recollect.tuning.heartbeat import Heartbeat
 from recollect.tuning.objective import Evaluation, Evaluator
+from recollect.tuning.stop_rules import Budget, stop_reason
 from recollect.tuning.trial_queue import ClaimedTrial, TrialQueue
 
 T = TypeVar("T")
@@ -27,16 +31,15 @@ T = TypeVar("T")
 RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)  # to wait between attempts when the storage does not answer
 POLL_SECONDS = 0.5  # between two reads of the queue while evaluations run
 MIN_NOTED_WEIGHT = 0.005  # smaller weights are not noted on a trial
+FIRST = "one of the configurations to try first"
 PACKAGE = __name__.partition(".")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """When to stop: trials of the task in total, seconds of this worker, or a value that is good enough."""
+Report: TypeAlias = Callable[[Trial, Run], None]
+"""Called with every trial that this worker has finished and the run so far; may raise `recollect.Stop`."""
 
-    trials: int
-    seconds: float | None = None
-    target: float | None = None
+logger = logging.getLogger(PACKAGE)
+logger.addHandler(logging.NullHandler())  # without it, Python would print warnings of a program that has no handlers
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +64,27 @@ class WorkerStatus:
 class Worker:
     """Works on one task. ``stopped`` says why it stopped; it is empty before that."""
 
-    def __init__(self, queue: TrialQueue, optimizer: Optimizer, evaluator: Evaluator, budget: Budget) -> None:
-        """Work on a queue with an optimizer that has not been told any of this task's trials."""
+    def __init__(
+        self,
+        queue: TrialQueue,
+        optimizer: Optimizer,
+        evaluator: Evaluator,
+        budget: Budget,
+        *,
+        first: Sequence[Config] = (),
+        report: Report = lambda _trial, _run: None,
+    ) -> None:
+        """Work on a queue with an optimizer that has not been told any of this task's trials.
+
+        The configurations of ``first`` that nobody has tried are tried before any that the optimizer suggests.
+        """
         self._queue, self._optimizer, self._evaluator, self.budget = queue, optimizer, evaluator, budget
+        self._first, self._report, self._run = list(first), report, optimizer.run
         self._pending: dict[int, Config] = {}
+        self._evaluating: dict[int, ClaimedTrial] = {}
+        self._unreported: list[int] = []  # numbers of trials that this worker has finished
+        self._earlier: int | None = None  # trials that had finished before this worker started
+        self._requested_stop = ""
         self._start = time.monotonic()
         self.unsaved: list[Trial] = []  # results that could not be written to the storage
         self._exhausted = False
@@ -78,15 +98,19 @@ class Worker:
             while True:
                 self._retry(self._queue.read)
                 self._update_optimizer()
+                if self._earlier is None:
+                    self._earlier = len(self._run)
+                self._report_finished()
                 self.stopped = self._stop_reason()
                 if not self.stopped:
                     self._start_trials()
                 show(self._status())
                 if self._queue.claimed:
                     heartbeat.set_trials([trial.id for trial in self._queue.claimed])
-                    for trial, evaluation in self._evaluator.wait(POLL_SECONDS):
-                        self._finish(trial, evaluation)
+                    for number, evaluation in self._evaluator.wait(POLL_SECONDS):
+                        self._finish(self._evaluating.pop(number), evaluation)
                 elif self.stopped and not (self._complete and self._queue.state.alive):
+                    logger.info("stopped: %s", self.stopped)
                     return
                 else:
                     time.sleep(POLL_SECONDS)
@@ -105,6 +129,7 @@ class Worker:
         state = self._queue.state
         for trial in state.pop_finished():
             self._optimizer.tell(trial.config, FAILED if trial.value is None else trial.value, seconds=trial.seconds)
+            self._run = self._run.with_trial(trial)
         pending = state.pending()
         for number in [number for number in self._pending if number not in pending]:
             config = self._pending.pop(number)
@@ -124,9 +149,34 @@ class Worker:
             if trial is None:
                 return
             self._update_optimizer()
-            self._evaluator.start(trial, trial.config)
+            logger.info("trial %d started: %s", trial.number, trial.config)
+            self._evaluating[trial.number] = trial
+            self._evaluator.start(trial.number, trial.config)
+
+    def _report_finished(self) -> None:
+        """Report the trials that this worker has finished; another one may have taken over one of them."""
+        finished = self._queue.state.finished
+        own, self._unreported = [finished[number] for number in self._unreported if number in finished], []
+        for trial in own:
+            try:
+                self._report(trial, self._run)
+            except Stop as stop:
+                self._requested_stop = str(stop) or "a callback raised recollect.Stop"
+
+    def _claim_first(self) -> ClaimedTrial | None:
+        """Claim the next of the configurations to try first; None if they have all been tried or claimed."""
+        while self._first:
+            config = self._first.pop(0)
+            if not self._queue.has(config) and (trial := self._claim(config, {"reason": FIRST})) is not None:
+                return trial
+        return None
+
+    def _claim(self, config: Config, note: dict[str, Any]) -> ClaimedTrial | None:
+        return self._retry(lambda: self._queue.claim(config, limit=self.budget.trials, influence=note))
 
     def _suggest(self) -> ClaimedTrial | None:
+        if (requested := self._claim_first()) is not None:
+            return requested
         try:
             config = self._optimizer.ask()
         except ExhaustedError:
@@ -135,8 +185,7 @@ class Worker:
         explanation = self._optimizer.explain()
         if any(entry.weight is not None for entry in explanation.past):
             self._past_weight = 1.0 - (explanation.target.weight or 0.0)
-        note = influence_note(explanation)
-        trial = self._retry(lambda: self._queue.claim(config, limit=self.budget.trials, influence=note))
+        trial = self._claim(config, influence_note(explanation))
         if trial is None:
             self._optimizer.cancel(config)
             self._update_optimizer()
@@ -144,10 +193,12 @@ class Worker:
             self._pending[trial.number] = config
         return trial
 
-    def _finish(self, trial: Any, evaluation: Evaluation) -> None:
-        assert isinstance(trial, ClaimedTrial)
-        if not evaluation.ok:
+    def _finish(self, trial: ClaimedTrial, evaluation: Evaluation) -> None:
+        if evaluation.ok:
+            logger.info("trial %d finished: %r in %.3g s", trial.number, evaluation.value, evaluation.seconds)
+        else:
             message = f"trial {trial.number} failed: {evaluation.notes[0]}"
+            logger.warning("trial %d failed in %.3g s: %s", trial.number, evaluation.seconds, evaluation.notes[0])
             warnings.warn(message, FailedTrialWarning, stacklevel=_caller_level())
         try:
             self._retry(lambda: self._queue.finish(trial, evaluation))
@@ -155,14 +206,14 @@ class Worker:
             state = State.OK if evaluation.ok else State.FAILED
             self.unsaved.append(Trial(trial.config, evaluation.value, state, evaluation.seconds, evaluation.notes))
             raise
+        self._unreported.append(trial.number)
 
     def _stop_reason(self) -> str:
         """Return why no further trial is started; empty if one is."""
-        state, budget, best = self._queue.state, self.budget, self._optimizer.best
-        if budget.target is not None and best is not None and best.value is not None:
-            sign = sign_of(self._optimizer.run.direction)
-            if sign * best.value <= sign * budget.target:
-                return f"target {budget.target:g} reached"
+        state, budget = self._queue.state, self.budget
+        early = self._requested_stop or stop_reason(budget, self._run, earlier=self._earlier or 0)
+        if early:
+            return early
         if budget.seconds is not None and time.monotonic() - self._start >= budget.seconds:
             return f"time budget of {budget.seconds:g} s spent"
         count = len(state.started())
@@ -186,7 +237,8 @@ class Worker:
                 return action()
             except ReadOnlyStorageError:  # no further attempt changes that
                 raise
-            except StorageError:
+            except StorageError as error:
+                logger.warning("the storage does not answer, next attempt in %g s: %s", seconds, error)
                 time.sleep(seconds)
         return action()
 

@@ -327,9 +327,10 @@ def test_when_the_storage_is_lost_what_is_known_is_saved_to_a_file_that_is_named
     assert run.values == [bowl(config) for config in made]
 
 
-def test_progress_is_shown_at_a_terminal_only(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_progress_bar_is_shown_at_a_terminal_only(capfd: pytest.CaptureFixture[str]) -> None:
     minimize(bowl, SPACE, trials=3, method="random")
-    assert capfd.readouterr() == ("", "")
+    out, err = capfd.readouterr()
+    assert (out, len(err.splitlines())) == ("", 3)
 
 
 def test_why_trials_were_suggested_and_how_it_was_tuned_is_kept(tmp_path: Path) -> None:

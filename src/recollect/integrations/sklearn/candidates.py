@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
@@ -111,16 +111,16 @@ class CandidateEvaluator:
         self.splits = 0  # number of folds; 0 before it is known
         self._evaluated = 0
         self._evaluate, self._params, self._jobs = evaluate, params, jobs
-        self._batch: list[tuple[Hashable, Config]] = []
+        self._batch: list[tuple[int, Config]] = []
 
     @property
     def capacity(self) -> int:
         """As many candidates as keep all jobs busy; one while the number of folds is unknown."""
         return -(-self._jobs // self.splits) if self.splits else 1
 
-    def start(self, name: Hashable, config: Config) -> None:
+    def start(self, number: int, config: Config) -> None:
         """Accept a candidate."""
-        self._batch.append((name, config))
+        self._batch.append((number, config))
 
     def wait(self, seconds: float) -> Finished:  # noqa: ARG002 - fits cannot be interrupted
         """Evaluate all accepted candidates; an error other than a failed fit ends the search."""
@@ -132,7 +132,7 @@ class CandidateEvaluator:
             raise SearchAborted(error) from error
         each = (time.perf_counter() - start) / max(1, len(batch))
         results = zip(batch, measured, reasons, strict=True)
-        return [(name, self._evaluation(scores, why, each)) for (name, _), scores, why in results]
+        return [(number, self._evaluation(scores, why, each)) for (number, _), scores, why in results]
 
     def close(self) -> None:
         """Do nothing: nothing runs outside `wait`."""

@@ -1,0 +1,83 @@
+"""When to stop: the budget of a run, and the rules that end it before the budget is spent.
+
+A rule is a function of the trials so far, in the order in which they finished. It returns the reason in words, or "" to
+continue. Trials of earlier calls count, except as failures: what failed then may have been repaired.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from recollect._text import plural
+from recollect.errors import InputError
+from recollect.runs.run import Run, Trial, sign_of
+from recollect.validation import as_count
+
+NUMBERS = re.compile(r"\d+")  # that may differ between two failures of the same kind: values, addresses, process ids
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """When to stop; `minimize` explains each field."""
+
+    trials: int
+    seconds: float | None = None
+    target: float | None = None
+    patience: int | None = None
+    max_failures: int | None = 5
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no sense."""
+        as_count("trials", self.trials, minimum=1)
+        for name, value in (("seconds", self.seconds), ("target", self.target)):
+            number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+            if value is not None and not number:
+                raise InputError(f"{name}: expected a number or None, got {value!r}")
+        if self.seconds is not None and self.seconds <= 0:
+            raise InputError(f"seconds: expected a positive number or None, got {self.seconds!r}")
+        for name, count in (("patience", self.patience), ("max_failures", self.max_failures)):
+            if count is not None:
+                as_count(name, count, minimum=1)
+
+
+def stop_reason(budget: Budget, run: Run, *, earlier: int) -> str:
+    """Return why the results so far end the run, "" if they do not; ``earlier`` trials were there at the start."""
+    return target_reached(budget, run) or no_improvement(budget, run) or same_failures(budget, run, earlier=earlier)
+
+
+def target_reached(budget: Budget, run: Run) -> str:
+    """Return the reason if a value is at least as good as the target."""
+    if budget.target is None or (best := run.best) is None or best.value is None:
+        return ""
+    sign = sign_of(run.direction)
+    if sign * best.value > sign * budget.target:
+        return ""
+    return f"target {budget.target:g} reached"
+
+
+def no_improvement(budget: Budget, run: Run) -> str:
+    """Return the reason if the last ``patience`` trials are not better than the best one before them."""
+    if budget.patience is None or (best := run.best) is None:
+        return ""
+    since = len(run) - 1 - next(index for index, trial in enumerate(run.trials) if trial is best)
+    return f"no improvement in {plural(since, 'trial')}" if since >= budget.patience else ""
+
+
+def same_failures(budget: Budget, run: Run, *, earlier: int) -> str:
+    """Return the reason if no trial has succeeded and the last ``max_failures`` ones failed for the same reason."""
+    if budget.max_failures is None or any(trial.ok for trial in run.trials):
+        return ""
+    failures = run.trials[earlier:][-budget.max_failures :]
+    if len(failures) < budget.max_failures or len({_kind_of_failure(trial) for trial in failures}) > 1:
+        return ""
+    return f"{plural(len(failures), 'failure')} in a row for the same reason: {_reason(failures[-1])}"
+
+
+def _reason(trial: Trial) -> str:
+    return trial.notes[0] if trial.notes else "unknown"
+
+
+def _kind_of_failure(trial: Trial) -> str:
+    return NUMBERS.sub("0", _reason(trial))

@@ -71,7 +71,9 @@ def recollect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make an empty memory once; tests take copies of it."""
     path = tmp_path_factory.mktemp("model") / "empty.db"
-    Memory(path).close()
+    memory = Memory(path)
+    memory.store.optuna.get_all_studies()
+    memory.close()
     return path
 
 

@@ -224,6 +224,6 @@ def loads_nothing(page: Page) -> bool:
     links = page.evaluate("() => [...document.querySelectorAll('a, use')].map((a) => a.getAttribute('href'))")
     return (
         page.locator("img, iframe, object, embed, base, form").count() == 0
-        and page.locator("script:not([type])").count() == 3
+        and page.locator("script:not([type])").count() == 4
         and all(link.startswith("#") for link in links)
     )

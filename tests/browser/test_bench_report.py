@@ -160,8 +160,8 @@ def test_figures_and_text_follow_the_scheme_of_the_reader_while_the_page_is_open
             plot.locator(".xtick text").first.evaluate("text => getComputedStyle(text).fill"),
             plot.evaluate("plot => plot._fullData.find((t) => t.customdata && t.customdata[0][0] === 'gp').line.color"),
         )
-    assert seen["light"] == ("rgb(255, 255, 255)", "rgb(17, 17, 17)", "#111111")
-    assert seen["dark"] == ("rgb(21, 23, 28)", "rgb(244, 244, 244)", "#f4f4f4")
+    assert seen["light"] == ("rgb(244, 245, 248)", "rgb(18, 21, 28)", "#12151c")
+    assert seen["dark"] == ("rgb(14, 16, 21)", "rgb(242, 243, 245)", "#f2f3f5")
 
 
 def test_a_key_switches_its_line_and_the_bands_with_the_keyboard(opened: Opened) -> None:

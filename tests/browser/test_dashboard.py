@@ -45,7 +45,7 @@ def test_pages_lead_to_each_other_without_a_message_and_without_asking_anybody_e
 ) -> None:
     shown = show(f"{server}/")
     page = shown.page
-    assert page.locator("h1").text_content() == "Memory overview"
+    assert page.locator("h1").text_content() == "All problems"
     page.locator("a", has_text="svm").first.click()
     page.wait_for_url("**/problem?name=svm")
     page.locator("h3", has_text="Which tasks are alike?").wait_for()

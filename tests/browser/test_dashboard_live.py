@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 WITHIN = 3.0  # seconds in which the page shows a new trial
-GLANCE = "#section-1 + ul li:first-child"
+GLANCE = "#section-1 ~ .hero details li:first-child"
 OTHERS = 6 + 8  # trials of tasks that nobody works on
 TIMES = 3  # that a trial is added; most of them are to be shown in time, since the machine may stop for a moment
 WRITER = """
@@ -88,7 +88,7 @@ def trials_of(page: Page, task: str) -> int:
 
 
 def wait_for_trials(page: Page, count: int) -> None:
-    sentence = "count => document.querySelector('#section-1 + ul').textContent.includes(` ${count} trials`)"
+    sentence = "count => document.querySelector('#section-1 ~ ul').textContent.includes(` ${count} trials`)"
     page.wait_for_function(sentence, arg=count)
 
 

@@ -132,8 +132,9 @@ def test_the_page_opens_without_a_message_and_without_asking_anybody(opened: Ope
 
 def test_figures_have_data_that_are_drawn_and_a_text_alternative(opened: Opened) -> None:
     plots = opened.page.locator(".plot")
-    assert plots.count() == 2
-    for plot in plots.all():
+    assert plots.count() == 3
+    assert plots.first.locator(".scatterlayer path").count() > 2, "several tasks in one figure"
+    for plot in plots.all()[1:]:
         cells = plot.evaluate("plot => plot._fullData[0].z.flat().filter((value) => value !== null).length")
         assert cells >= 4
         assert plot.locator(".heatmaplayer image").count() == 1
@@ -201,7 +202,7 @@ def test_the_page_of_one_problem_tells_of_no_other(
     assert told("--memory", "tuning.db", "--problem", "svm", folder=folder) == "report.html\n"
     found = open_file(folder / "report.html")
     page = found.page
-    assert page.locator("h1").text_content() == "Memory overview: svm"
+    assert page.locator("h1").text_content() == "svm"
     assert page.locator(".plot .heatmaplayer image").count() == 2
     assert {"At a glance", "Try these first", "How tasks are related", "Best configurations"} <= set(
         page.locator("h2").all_text_contents()
@@ -233,7 +234,8 @@ def test_what_to_try_first_can_be_copied_with_the_keyboard(opened: Opened) -> No
     opened.page.keyboard.press("Control+A")
     selected = field.evaluate("field => field.value.slice(field.selectionStart, field.selectionEnd)")
     found = json.loads(selected)
-    assert len(found) == 8
+    assert 1 <= len(found) <= 8
+    assert len(found) == table(opened.page, "Good on these tasks together").locator("tbody tr").count()
     assert set(found[0]) == set(SPACE)
     opened.page.keyboard.press("x")
     assert field.input_value() == selected, "it cannot be changed"
@@ -255,7 +257,7 @@ def test_figures_follow_the_scheme_of_the_reader(opened: Opened) -> None:
         page.emulate_media(color_scheme=scheme)
         page.wait_for_function(IN_SCHEME, arg=scheme)
         seen[scheme] = figure(page, ALIKE).locator(".plot").evaluate("plot => plot._fullData[0].colorscale[1][1]")
-    assert seen == {"dark": "#15171c", "light": "#ffffff"}, "what says nothing has the colour of the page"
+    assert seen == {"dark": "#171a21", "light": "#ffffff"}, "what says nothing has the colour of the card"
 
 
 @pytest.mark.parametrize("which", ["opened", "hundred", "hostile"])
@@ -267,7 +269,7 @@ def test_a_hundred_tasks_are_all_shown(hundred: Opened) -> None:
     page = hundred.page
     assert hundred.messages == []
     plot = figure(page, ALIKE).locator(".plot")
-    assert plot.locator(".ytick text").count() == 100
+    assert plot.locator(".ytick text").count() == 0, "names are shown when pointed at"
     assert plot.evaluate("plot => plot._fullData[0].z.flat().length") == 10_000
     assert "a data set with a long name" in hover_cell(page, plot, 42, 17)
 

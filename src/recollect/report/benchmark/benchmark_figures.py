@@ -177,7 +177,8 @@ def _regret_caption(panel: RegretPanel, horizon: int) -> str:
     if not all(curve.complete for curve in panel.curves):
         text += " Methods that lack runs have their number of tasks or repetitions after their name."
     draws = f"{figure_data.BAND_LEVEL:.0%} of {figure_data.BOOTSTRAP_DRAWS} bootstrap draws of the tasks"
-    return f"{text} Band: {draws}. Pale lines: methods of other figures."
+    pale = " Pale lines: methods of other figures." if panel.pale else ""
+    return f"{text} Band: {draws}.{pale}"
 
 
 def rank_figure(results: BenchmarkResults) -> Figure | None:
@@ -315,7 +316,7 @@ def difference_from_reference_figure(results: BenchmarkResults) -> Figure | None
     rows = figure_data.differences_from_reference(results, unit=PERCENT)
     if not rows:
         return None
-    x = {"title": {"text": f"regret minus that of {REFERENCE} (points)"}, "zeroline": True, "zerolinecolor": "@ink"}
+    x = {"title": {"text": f"regret minus {REFERENCE}'s (points)"}, "zeroline": True, "zerolinecolor": "@ink"}
     layout = {"xaxis": x, "yaxis": name_axis([method_label(results, row.result, ON_AXIS) for row in rows])}
     columns = [("method", ""), ("worst difference in points", ".2f"), ("on", ""), ("tasks", ".0f")]
     names, tasks = [method_label(results, row.result) for row in rows], [printable(row.worst_task) for row in rows]

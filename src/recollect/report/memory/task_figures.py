@@ -83,7 +83,7 @@ def transfer_figure(matrix: TransferMatrix, order: Sequence[str]) -> Figure:
     style = {"hovertemplate": TRANSFER_HOVER, "colorbar": colour_bar("mean weight, %")}
     heat = trace(type="heatmap", x=x, y=y, z=z, zmin=0, colorscale=colours, **style)
     caption, height, more = _transfer_caption(matrix), _grid_height(len(tasks)), " ".join(sentences)
-    layout, table = _grid_axes(y, x, labels, "past task, the most influential first"), _task_table(matrix, every)
+    layout, table = _grid_axes(y, x, labels, "past task, by influence"), _task_table(matrix, every)
     return Figure("Which tasks learned from which?", caption, (heat,), layout, table, height=height, more=more)
 
 

@@ -21,8 +21,10 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from api_reference import api_reference  # noqa: E402
 from command_reference import command_reference  # noqa: E402
+from method_pages import split_methods  # noqa: E402
 from site_map import BORROWED, is_placeholder, page_of, project_urls  # noqa: E402
 
+METHODS, METHOD_PAGES = split_methods((ROOT / "docs" / "methods.md").read_text())
 FENCE = re.compile(r"(^```.*?^```)", flags=re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(!?)\[([^]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
@@ -38,6 +40,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     if not is_placeholder(urls["Documentation"]):
         config.site_url, config.repo_url = urls["Documentation"], urls["Source"]
     config.mdx_configs.setdefault("toc", {})["slugify"] = heading_anchor
+    for section in (section for entry in config.nav or () for section in entry.values() if isinstance(section, list)):
+        if {"Methods": "methods.md"} in section:
+            pages = ["methods.md", *METHOD_PAGES]
+            section[section.index({"Methods": "methods.md"})] = {"Methods": pages}
     return config
 
 
@@ -45,7 +51,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are borrowed or generated."""
     for name, source in BORROWED.items():
         files.append(File.generated(config, name, content=(ROOT / source).read_text()))
-    for name, text in ({"command-reference.md": command_reference()} | api_reference()).items():
+    for name, text in ({"command-reference.md": command_reference()} | api_reference() | METHOD_PAGES).items():
         files.append(File.generated(config, name, content=text))
     return files
 
@@ -54,10 +60,28 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     """Rewrite the links of a page for the site."""
     origin = ROOT / BORROWED.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     source = config.repo_url
+    if page.file.src_uri == "methods.md":
+        markdown = METHODS
+    if page.file.src_uri == "architecture.md":
+        markdown = decisions_as_headings(markdown)
     parts = FENCE.split(markdown)
     for index in range(0, len(parts), 2):
         parts[index] = LINK.sub(lambda match: _site_link(match, origin, page, files, source), parts[index])
     return "".join(parts)
+
+
+def decisions_as_headings(architecture: str) -> str:
+    """Give each decision a heading of its own: ``* *Title.* Reasons`` becomes a heading and a paragraph."""
+    head, mark, decisions = architecture.partition("## Decisions\n")
+    decisions = re.sub(r"^\*\*(.+)\*\*$", r"### \1", decisions, flags=re.MULTILINE)
+    bullet = re.compile(r"^\* \*(.+?)\*(.*?)(?=^\* |^#|\Z)", flags=re.MULTILINE | re.DOTALL)
+
+    def heading(match: re.Match[str]) -> str:
+        title, reasons = " ".join(match[1].split()), re.sub(r"\n  ", "\n", match[2]).strip()
+        text = reasons if title.endswith(".") else f"{title}{'' if reasons[:1] in ',.:' else ' '}{reasons}"
+        return f"#### {title.rstrip('.')}\n\n{text}\n\n"
+
+    return head + mark + bullet.sub(heading, decisions)
 
 
 def _site_link(match: re.Match[str], origin: Path, page: Page, files: Files, source: str | None) -> str:

@@ -48,17 +48,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("front-page.png"))
     options = parser.parse_args()
-    figure, panels = plt.subplots(1, 4, figsize=(12, 3.1), sharey=True, layout="constrained")
+    figure, grid = plt.subplots(2, 2, figsize=(8, 5.2), sharex=True, sharey=True, layout="constrained")
+    panels = grid.ravel()
     for panel, (benchmark, file) in zip(panels, PANELS.items(), strict=True):
         for method, regret in regret_curves(file, benchmark).items():
             label, colour, dashes = LINES[method]
             panel.plot(np.arange(1, EVALUATIONS + 1), regret, dashes, color=colour, label=label, linewidth=2)
             print(f"{benchmark:<17} {method:<9}", *(f"{regret[n - 1]:6.2f}" for n in (1, 10, 20, 50)))
-        panel.set(title=benchmark, xlabel="evaluations", yscale="log", xlim=(1, EVALUATIONS))
+        panel.set(title=benchmark, xlabel="trials" if panel in grid[1] else None, yscale="log", xlim=(1, EVALUATIONS))
         panel.yaxis.set_major_formatter("{x:g}")
         panel.grid(alpha=0.3)
         panel.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel("distance to the best, %")
+    figure.supylabel("distance to the best, %", fontsize="medium")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(options.out, dpi=150)
 

@@ -79,7 +79,7 @@ docs-serve: $(VENV)/.docs
 
 # Build the package, check it, run the documentation's code with the wheel in an empty environment. PUBLISH=1 refuses
 # placeholders.
-release-check: $(VENV)/.docs
+release-check: $(VENV)/.dev
 	$(INSTALL) build twine
 	$(BIN)/python tools/release_check.py $(if $(PUBLISH),--publish)
 

@@ -27,7 +27,11 @@ def pages(nav: Any) -> Iterator[str]:
 
 
 def test_the_navigation_lists_every_page_once() -> None:
-    files = [path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md")]
+    files = [
+        path.relative_to(ROOT / "docs").as_posix()
+        for path in ROOT.glob("docs/**/*")
+        if path.suffix in (".md", ".ipynb")
+    ]
     assert Counter(pages(SETTINGS["nav"])) == Counter([*files, *BORROWED, *GENERATED])
 
 

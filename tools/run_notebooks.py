@@ -1,0 +1,24 @@
+"""Run the notebooks of the site and store their outputs in them.
+
+python tools/run_notebooks.py docs/notebooks/*.ipynb
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+
+
+def run_notebook(path: Path) -> nbformat.NotebookNode:
+    """Return the notebook with the outputs of all cells; an exception in a cell is raised."""
+    notebook = nbformat.read(path, as_version=4)
+    NotebookClient(notebook, timeout=600, kernel_name="python3", record_timing=False).execute()
+    return notebook
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        nbformat.write(run_notebook(Path(name)), name)

@@ -51,7 +51,8 @@ test-lowest:
 	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct -e \
 	  '.[bench,dashboard,dask,mlflow,postgres,redis,sklearn]' 'hypothesis>=6.100' 'pytest>=8' 'pytest-xdist>=3.5'
 	.venv-lowest/bin/python -m pytest -n auto tests/integration/test_entry_points.py tests/contract/test_optuna_sampler.py \
-	  tests/contract/test_sklearn_search.py tests/unit/storage/test_memory.py tests/unit/storage/importers/test_mlflow.py \
+	  tests/contract/test_sklearn_search.py tests/unit/integrations/optuna tests/unit/storage/test_memory.py \
+	  tests/unit/storage/test_study_spaces.py tests/unit/storage/test_optuna_conversion.py tests/unit/storage/importers \
 	  tests/unit/report/dashboard
 
 # In a real Chromium, installed where that is possible. Separate, to keep `make test` short.

@@ -13,9 +13,11 @@ import optuna
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler
-from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
 
 from recollect.optuna import TransferSampler
+
+pytest.importorskip("optuna.testing.pytest_samplers", reason="older versions of Optuna have no such test cases")
+from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
 
 
 def past_study(shift: float) -> optuna.Study:

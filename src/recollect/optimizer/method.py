@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal, get_args
 
 from recollect.acquisition.functions import Acquisition
 from recollect.acquisition.gradient_search import GradientSearch
 from recollect.acquisition.maximize import LocalSearch
-from recollect.errors import InputError
+from recollect.errors import InputError, InputTypeError
 from recollect.surrogate.prior import TARGET_PRIOR, Prior
 from recollect.surrogate.scaling import Scaling
 from recollect.transfer.joint import JointModel
@@ -70,6 +70,29 @@ class TargetModel:
         return math.floor(math.log(now) / step) > math.floor(math.log(before) / step)
 
 
+PROTOCOLS = {
+    "acquisition": ("is_mixture", "prepare"),
+    "weighting": ("allows_guard", "prepare"),
+    "joint": ("check", "prepare"),
+}
+"""The members of blocks of any class."""
+BLOCKS: dict[str, Any] = {
+    "design": Design,
+    "prior": TaskPrior | None,
+    "box": BoxRule | None,
+    "target": TargetModel,
+    "sources": SourceFit,
+    "search": LocalSearch | GradientSearch,
+}
+"""The classes of the other blocks."""
+EXPECTED = {
+    "acquisition": "an acquisition function such as recollect.acquisition.functions.ExpectedImprovement()",
+    "weighting": "a weighting such as recollect.transfer.weighting.ranking_weights.RankingWeighting()",
+    "joint": "a joint model such as recollect.transfer.joint.MultiTaskModel()",
+    **{name: f"a {getattr(kind, '__name__', kind)}" for name, kind in BLOCKS.items()},
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
     """One way to choose the next configuration.
@@ -117,7 +140,19 @@ class Method:
     search: LocalSearch | GradientSearch = field(default_factory=LocalSearch)
 
     def __post_init__(self) -> None:
-        """Check that the blocks fit together."""
+        """Check that the blocks are what they should be and fit together."""
+        for name, members in PROTOCOLS.items():
+            block = getattr(self, name)
+            if block is not None and (isinstance(block, type) or not all(hasattr(block, member) for member in members)):
+                raise InputTypeError(f"method {self.name!r}: {name} must be {EXPECTED[name]} or None, got {block!r}")
+        for name, kind in BLOCKS.items():
+            if not isinstance(getattr(self, name), kind):
+                got = getattr(self, name)
+                raise InputTypeError(f"method {self.name!r}: {name} must be {EXPECTED[name]}, got {got!r}")
+        for name in ("scaling", "target_only_scaling"):
+            if getattr(self, name) not in get_args(Scaling):
+                expected = ", ".join(map(repr, get_args(Scaling)))
+                raise InputError(f"method {self.name!r}: {name} must be one of {expected}, got {getattr(self, name)!r}")
         if sum(part is not None for part in (self.weighting, self.joint, self.prior)) > 1:
             raise InputError(f"method {self.name!r}: give one of a weighting, a joint model and a prior, not several")
 

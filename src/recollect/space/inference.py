@@ -3,6 +3,7 @@
 Rules, for one hyperparameter at a time:
 
 - Only ints: an integer range. Ints and floats: a float range. Both reach from the smallest to the largest value.
+  Bounds that ConfigSpace would change are rounded outwards, to the 13 decimals that it keeps.
 - Anything else: a categorical, with the distinct values in order of appearance. (True and False are not numbers.)
 - A log scale, where the caller asks for one: all values are positive, the largest is at least 10 times the smallest,
   and the median lies nearer to the middle of the range on a log scale than on a linear one.
@@ -18,9 +19,12 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from recollect.errors import SpaceError
+from recollect.space.columns import EDGE_RELATIVE
+from recollect.space.configspace import DECIMALS
 from recollect.space.space import Space, compile_space
 
 MIN_LOG_RATIO = 10.0  # between the largest and the smallest value, below which a scale is linear
+MAX_WIDENING = 1.01  # how much wider a range may become by rounding its bounds
 PLAIN_TYPES = frozenset({bool, int, float, str, type(None)})
 
 
@@ -42,12 +46,26 @@ def infer_values(values: Sequence[Any], *, log_scales: bool) -> InferredRange | 
 
 
 def infer_notation(values: Sequence[Any], *, log_scales: bool) -> Any:
-    """Return the values' range, choices or constant in the notation of `recollect.space.configspace`."""
+    """Return the values' range, choices or constant in the notation of `recollect.space.notations.entries`."""
     inferred = infer_values(values, log_scales=log_scales)
     if not isinstance(inferred, InferredRange):
         return inferred if len(inferred) > 1 else inferred[0]
     low, high, log = inferred
+    if isinstance(low, float):
+        low, high = _kept_bounds(low, high, log=log)
     return low if low == high else (low, high, "log") if log else (low, high)
+
+
+def _kept_bounds(low: float, high: float, *, log: bool) -> tuple[float, float]:
+    """Return the bounds, rounded outwards where ConfigSpace would change them, unless that changes the range itself."""
+    scale = 10.0**DECIMALS
+    lower, upper = low, high
+    if abs(round(low, DECIMALS) - low) > EDGE_RELATIVE * abs(low):
+        lower = math.floor(low * scale) / scale
+    if abs(round(high, DECIMALS) - high) > EDGE_RELATIVE * abs(high):
+        upper = math.ceil(high * scale) / scale
+    harmless = upper - lower <= MAX_WIDENING * (high - low) and (lower > 0 or not log)
+    return (lower, upper) if harmless else (low, high)
 
 
 def infer_space(configs: Sequence[Mapping[str, Any]], *, log_scales: bool, list_tiny_ranges: bool) -> Space | None:

@@ -92,8 +92,10 @@ def _move_step_by_step(
     attributes: sql_write.Attributes,
 ) -> bool:
     """Do so in single steps: the change of state decides which process was first."""
-    from optuna.exceptions import UpdateFinishedTrialError
+    from optuna import exceptions
 
+    # Older versions of Optuna raise a plain RuntimeError, from which this one is derived.
+    already_finished = getattr(exceptions, "UpdateFinishedTrialError", RuntimeError)
     before, after = states
     try:
         if store.optuna.get_trial(trial).state != before:
@@ -105,7 +107,7 @@ def _move_step_by_step(
         if moved:
             _annotate(store, trial, attributes)
         return moved
-    except UpdateFinishedTrialError:
+    except already_finished:
         return False
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect import InputError, method, methods
+from recollect import InputError, InputTypeError, method, methods
 from recollect.acquisition.functions import (
     ClosedFormNoisyImprovement,
     ExpectedImprovement,
@@ -257,3 +257,30 @@ def test_hyperparameters_are_fitted_to_each_observation_first_and_then_as_observ
 def test_a_target_model_that_cannot_be_fitted_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         TargetModel(**wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"acquisition": "ucb"},
+        {"acquisition": ExpectedImprovement},
+        {"weighting": "rgpe"},
+        {"joint": 3},
+        {"design": "sobol"},
+        {"target": None},
+        {"sources": {}},
+        {"search": "local"},
+        {"box": (0, 1)},
+    ],
+)
+def test_a_block_of_the_wrong_type_is_refused_when_the_method_is_created(wrong: dict[str, Any]) -> None:
+    ((name, value),) = wrong.items()
+    with pytest.raises(InputTypeError, match=f"method 'mine': {name} must be") as caught:
+        dataclasses.replace(method("gp"), name="mine", **wrong)
+    assert repr(value) in str(caught.value)
+
+
+def test_an_unknown_scaling_is_refused_when_the_method_is_created() -> None:
+    for name in ("scaling", "target_only_scaling"):
+        with pytest.raises(InputError, match=f"{name} must be one of 'meanvar'"):
+            dataclasses.replace(method("gp"), **{name: "log"})

@@ -83,3 +83,14 @@ def test_the_parent_of_a_hyperparameter_decides_alone_where_it_is_present() -> N
 
 def test_a_parent_has_to_say_more_than_where_it_is_missing_itself() -> None:
     assert infer_parent([True, True, False], {"kernel": ["rbf", "poly", ""]}, missing="") is None
+
+
+def test_tiny_bounds_are_rounded_outwards() -> None:
+    values = [1.0269416e-08, 3.1e-06, 9.9998765e-05, 0.001]
+    low, high, log = infer_notation(values, log_scales=True)
+    assert (low, high, log) == (1.02694e-08, 0.001, "log")
+    space = inferred([{"x": value} for value in values])
+    assert space.decode(space.encode([{"x": value} for value in values])) == [{"x": value} for value in values]
+    assert infer_notation([0.5, 1 + 1.23456789e-8], log_scales=False) == (0.5, 1 + 1.23456789e-8)
+    assert infer_notation([-1.0269416e-08, 1.0269416e-08], log_scales=False) == (-1.02695e-08, 1.02695e-08)
+    assert infer_notation([1e-15, 2e-15], log_scales=False) == (1e-15, 2e-15), "nothing would be left of this range"

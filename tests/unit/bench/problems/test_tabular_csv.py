@@ -237,7 +237,7 @@ def test_a_file_that_is_no_space_is_refused(text: str, tmp_path: Path) -> None:
         ("task,x,error\na,1,0.5\na,2,bad\n", "line 3: expected a finite number as error, got 'bad'"),
         ("task,x,y,error\na,1,,0.5\na,2,,1\n", "column 'y' is empty; leave it out"),
         ("task,x,error\na,1,0.5\na,nan,1\n", "column 'x': expected finite numbers"),
-        ("task,x,error\na,1e-20,0.5\na,1,1\n", "column 'x': .*13 decimals.* pass a space"),
+        ("task,x,error\na,1e-20,0.5\na,1e-10,0.7\na,1,1\n", "column 'x': .*13 decimals.* pass a space"),
         ('task,x,error\na,"1,0.5\n', "line 2: expected CSV"),
     ],
 )
@@ -271,3 +271,11 @@ def test_in_forest_mode_the_whole_space_can_be_evaluated(tmp_path: Path) -> None
     assert (benchmark.about.kind, benchmark.about.exact) == ("forest", False)
     task = benchmark.task("b")
     assert task.best <= task.evaluate({"x": 0.3123}) < task.evaluate({"x": 0.987}) <= task.worst
+
+
+def test_a_column_with_tiny_bounds_has_a_range_that_holds_them(tmp_path: Path) -> None:
+    cells = ["1.0269416e-08", "1e-6", "1e-5", "0.001"]
+    column = column_of(tmp_path, cells)
+    assert column.log
+    assert column.lower <= float(cells[0])
+    assert not np.isnan(column.codes([float(cell) for cell in cells])).any()

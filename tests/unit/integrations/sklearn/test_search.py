@@ -388,12 +388,10 @@ class TestMemory:
     def test_a_named_task_that_was_scored_in_another_way_is_refused(
         self, change: dict[str, Any], storage: InMemoryStorage
     ) -> None:
-        smooth(memory=storage, task="flowers").fit(*IRIS)
-        with pytest.raises(
-            InputError, match="'flowers' of problem 'GaussianNB' has trials that were scored differently"
-        ):
-            smooth(memory=storage, task="flowers").set_params(**change).fit(*IRIS)
-        assert len(Memory(storage).run("flowers", "GaussianNB: accuracy")) == 3
+        smooth(memory=storage, problem="bayes", task="flowers").fit(*IRIS)
+        with pytest.raises(InputError, match="'flowers' of problem 'bayes' has trials that were scored differently"):
+            smooth(memory=storage, problem="bayes", task="flowers").set_params(**change).fit(*IRIS)
+        assert len(Memory(storage).run("flowers", "bayes")) == 3
 
     def test_runs_of_other_spaces_are_left_out_and_named(self, storage: InMemoryStorage) -> None:
         search(DecisionTreeClassifier(), TREE, trials=2, memory=storage, problem="p", task="tree").fit(*IRIS)

@@ -77,7 +77,8 @@ def make_transfer_context(
     if sources is not None and method.joint is not None:
         joint = method.joint.prepare(source_data(past), shape=space.kernel_shape, sizes=space.sizes, rng=rng)
     if sources is not None and method.prior is not None:
-        prior = method.prior.prepare(sources, reference_points(method.prior, space, candidates, rng))
+        reference = reference_points(method.prior, space, candidates, rng)
+        prior = method.prior.prepare(sources, reference, finite=candidates is not None)
     return TransferContext(space, sources, weigher, joint, horizon, prior)
 
 
@@ -92,7 +93,7 @@ class FittedModel:
     y: FloatArray
     scaling: Scaling  # on which ``target`` models ``y``
     fits: Mapping[Scaling, GP]  # the latest fit on each scale, from which the next one starts
-    no_useful_source: bool = False  # whether the negative-transfer guard found no source above chance
+    no_useful_source: bool = False  # whether no source is above chance, by the guard or under the prior
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -164,7 +165,15 @@ def _fit_with_prior(
         fits[scaling] = _fit(X, z, settings=settings, space=context.space, start=start, rng=rng)
     posterior = context.prior.fit(X, y, fits.get(scaling))
     weights, F = _prior_weights(posterior, y)
-    return FittedModel(posterior, None, weights, F, y, scaling, fits)
+    return FittedModel(posterior, None, weights, F, y, scaling, fits, _contradicts(posterior, y))
+
+
+def _contradicts(posterior: TaskPriorPosterior, y: FloatArray) -> bool:
+    """Whether past runs together neither explain the results nor order them better than chance."""
+    tied = tied_pairs(y)
+    misranked = float(misranked_counts(posterior.prior_mean[None, :], None, y)[0]) - tied
+    own = posterior.probability("plain") + posterior.probability("unrelated")
+    return own > 0.5 and 2.0 * misranked >= len(y) * (len(y) - 1) - 2 * tied
 
 
 def _prior_weights(posterior: TaskPriorPosterior, y: FloatArray) -> tuple[Weights, FloatArray]:
@@ -173,7 +182,7 @@ def _prior_weights(posterior: TaskPriorPosterior, y: FloatArray) -> tuple[Weight
     Together they weigh as much as the hypotheses that use past runs are probable, each in proportion to the magnitude
     of its coefficient. The target has the rest.
     """
-    F, magnitudes = posterior.prior.functions(posterior.X), np.abs(posterior.coefficients())
+    F, magnitudes = posterior.functions, np.abs(posterior.coefficients())
     past = posterior.probability("alike") + posterior.probability("reversed")
     sources = past * magnitudes / magnitudes.sum()
     misranked = np.append(misranked_counts(F, None, y), np.nan)

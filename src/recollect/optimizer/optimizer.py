@@ -314,7 +314,7 @@ class Optimizer:
         if self._exploration is None:
             rng = self._stream(DESIGN, 1)
             self._exploration = draw_design(self._method, self._space, self._all_candidates(), size=missing, rng=rng)
-        reason = "exploring: no past run orders the results clearly better than chance"
+        reason = "exploring: past runs do not order the results better than chance"
         return self._first_untaken(self._exploration, reason)
 
     def _first_untaken(self, rows: FloatArray, reason: str) -> Suggestion | None:

@@ -87,18 +87,18 @@ class TaskPrior:
         alike = rest - reverse - unrelated
         return {"alike": alike, "reversed": reverse, "unrelated": unrelated, "plain": self.plain_probability}
 
-    def prepare(self, sources: Sources, reference: FloatArray) -> PreparedTaskPrior:
-        """Standardize the sources' mean functions over ``reference (r, d)``."""
-        return PreparedTaskPrior(self, sources, reference)
+    def prepare(self, sources: Sources, reference: FloatArray, *, finite: bool) -> PreparedTaskPrior:
+        """Standardize the sources' mean functions over ``reference (r, d)``; ``finite`` if there are candidates."""
+        return PreparedTaskPrior(self, sources, reference, finite=finite)
 
 
 class PreparedTaskPrior:
     """The standardized functions of past runs and their moments; immutable."""
 
-    def __init__(self, settings: TaskPrior, sources: Sources, reference: FloatArray) -> None:
+    def __init__(self, settings: TaskPrior, sources: Sources, reference: FloatArray, *, finite: bool) -> None:
         """Evaluate the past runs at the reference points, and take the constants of their scales from there."""
         self.settings, self.sources, self.shape = settings, sources, sources.shape
-        self.reference = reference
+        self.reference, self.finite = reference, finite
         self.hyper = Hyperparameters(1.0, np.exp(np.median(sources.theta[:, 1:-1], axis=0)), 1.0)
         means = sources.means(reference)
         constants = [tail_constants(row) for row in means]
@@ -193,9 +193,11 @@ class Factor(NamedTuple):
         self = cls(uses_past, deviation, noise, np.empty((0, 0)))
         return self._replace(L=cholesky(self.observed(C, K), FLAT)[0])
 
-    def noise_free(self, C: FloatArray, K: FloatArray) -> Factor:
-        """Factorize the covariance of the function itself, with C and K ``(v, v)`` among the points."""
-        return Factor.of(C, K, uses_past=self.uses_past, deviation=self.deviation, noise=NOISE_FREE)
+    def given(self, C: FloatArray, K: FloatArray, noises: FloatArray) -> Factor:
+        """Factorize the same covariance with C and K ``(v, v)`` among other points, observed with ``noises (v,)``."""
+        S = self.between(C, K)
+        S.flat[:: len(S) + 1] += np.square(noises)
+        return self._replace(L=cholesky(S, FLAT)[0])
 
     def variance(self, C: FloatArray, K: FloatArray, own: FloatArray) -> FloatArray:
         """Return what the observations leave of the variance (m,), in units of u t.
@@ -257,6 +259,11 @@ class TaskPriorPosterior:
     plain: GP | None
     weights: FloatArray  # of the processes and, last, of the plain one; they sum to 1
 
+    @property
+    def functions(self) -> FloatArray:
+        """z (k, n) of the past runs at the evaluated points."""
+        return np.asarray(self.prior_mean + self.features * math.sqrt(max(len(self.features) - 1, 1)))
+
     def probability(self, hypothesis: Hypothesis) -> float:
         """Return the posterior probability of a hypothesis."""
         if hypothesis == "plain":
@@ -288,13 +295,21 @@ class TaskPriorPosterior:
         return self._given(X_new, np.broadcast_to(t_new, (len(self.weights), len(t_new))))
 
     def reinterpolated(self, pending: FloatArray) -> ReinterpolatedPosterior:
-        """Return the mixture given the own means, without noise, at the evaluated and the ``pending (p, d)`` points."""
+        """Return the mixture given its own means at the ``pending (p, d)`` points, without noise.
+
+        In a continuum the same holds at the evaluated points. There is nothing to gain there, but under a hypothesis
+        with much noise there would seem to be, and the search would return to them; a candidate of a finite set is
+        never suggested twice.
+        """
         visited = np.concatenate((self.X, pending))
-        features = self.prior.moments(visited)[1]
+        features = np.hstack((self.features, self.prior.moments(pending)[1])) if len(pending) else self.features
         K = covariance(visited, visited, shape=self.prior.shape, hyper=self.prior.hyper)
         with single_threaded():
             C = features.T @ features
-            factors = tuple(factor.noise_free(C, K) for factor in self.factors)
+            noises = np.full((len(self.factors), len(visited)), NOISE_FREE)
+            if self.prior.finite:
+                noises[:, : len(self.X)] = np.array([[factor.noise] for factor in self.factors])
+            factors = tuple(f.given(C, K, row) for f, row in zip(self.factors, noises, strict=True))
         plain = None if self.plain is None else self.plain.condition(pending, self.plain.mean(pending))
         return ReinterpolatedPosterior(self, visited, features, factors, plain)
 
@@ -316,7 +331,7 @@ class TaskPriorPosterior:
     ) -> tuple[FloatArray, FloatArray]:
         """Return means and variances ``(h, m)`` of the chosen processes; the last number means the plain one.
 
-        With ``visited`` the variances are those given the means there, without noise.
+        With ``visited`` the variances are those given the means there.
         """
         means, variances = np.zeros((2, len(chosen), len(X)))
         mean, features = self.prior.moments(X)
@@ -366,9 +381,9 @@ class TaskPriorPosterior:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReinterpolatedPosterior:
-    """The mixture given its own means, without noise, at the visited points: nothing can be gained there.
+    """The mixture given its own means at visited points; the means stay.
 
-    The means stay. The plain process has seen its means at the pending points, as in plain Bayesian optimization.
+    The plain process has seen its means at the pending points, as in plain Bayesian optimization.
     """
 
     posterior: TaskPriorPosterior

@@ -130,3 +130,22 @@ def test_past_runs_of_two_trials_and_of_many_take_part() -> None:
 def test_a_method_has_one_way_to_use_past_runs() -> None:
     with pytest.raises(InputError, match="not several"):
         replace(method("rgpe-taf"), prior=TaskPrior())
+
+
+def test_when_past_runs_neither_explain_nor_order_the_results_the_initial_design_is_completed() -> None:
+    optimizer = Optimizer(SPACE, PAST, "task-prior", candidates=GRID)
+    for config in GRID[::9]:
+        optimizer.tell(config, float(np.sin(6.0 * config["a"])))
+    optimizer.ask()
+    assert optimizer._fit_model().no_useful_source
+    assert optimizer.explain().reason.startswith("exploring")
+    for config in GRID[1:4]:
+        optimizer.tell(config, float(np.sin(6.0 * config["a"])))
+    optimizer.ask()  # more than ten results: the model decides
+    assert not optimizer.explain().reason.startswith("exploring")
+
+
+def test_a_past_that_explains_the_results_is_not_doubted() -> None:
+    optimizer = Optimizer(SPACE, PAST, "task-prior", candidates=GRID)
+    drive(optimizer, 9)
+    assert not optimizer._fit_model().no_useful_source

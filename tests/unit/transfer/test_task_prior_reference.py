@@ -62,7 +62,7 @@ def plain_process() -> GP:
 
 
 def prepared(count: int = 4, **settings: Any) -> PreparedTaskPrior:
-    return TaskPrior(**settings).prepare(sources(count), REFERENCE)
+    return TaskPrior(**settings).prepare(sources(count), REFERENCE, finite=False)
 
 
 def literal_function(run: Sources, i: int, x: np.ndarray) -> float:
@@ -150,7 +150,7 @@ def test_every_process_predicts_like_a_dense_gaussian_process() -> None:
 
 def test_processes_are_averaged_by_prior_probability_and_evidence() -> None:
     plain, settings = plain_process(), TaskPrior(plain_probability=0.4)
-    posterior = settings.prepare(sources(), REFERENCE).fit(X, Y, plain)
+    posterior = settings.prepare(sources(), REFERENCE, finite=False).fit(X, Y, plain)
     parts = {"alike": 9 * [0.6 * 0.9 / 9], "reversed": 9 * [0.6 * 0.05 / 9], "unrelated": 3 * [0.6 * 0.05 / 3]}
     raw = [parts[p.hypothesis][0] * math.exp(p.log_evidence) for p in posterior.processes]
     raw.append(0.4 * math.exp(plain_log_evidence(plain)))
@@ -209,19 +209,22 @@ def test_conditioning_is_the_fit_with_more_values_at_the_same_scale() -> None:
         np.testing.assert_allclose(variances[h], np.diagonal(spread[2:, 2:] - gain @ spread[:2, 2:]), rtol=2e-3)
 
 
-def test_reinterpolation_keeps_the_means_and_leaves_no_variance_at_visited_points() -> None:
-    posterior = prepared().fit(X, Y, plain_process())
+@pytest.mark.parametrize("finite", [False, True])
+def test_reinterpolation_keeps_the_means_and_leaves_no_variance_at_visited_points(finite: bool) -> None:
+    posterior = TaskPrior().prepare(sources(), REFERENCE, finite=finite).fit(X, Y, plain_process())
     pending, at = NEW[:2], NEW[2:]
     given = posterior.reinterpolated(pending)
     everything = list(range(len(posterior.weights)))
     before, after = (posterior._predictions(at, everything, visited) for visited in (None, given))
     np.testing.assert_allclose(after[0], before[0], atol=1e-6)
-    assert posterior._predictions(given.X, everything[:-1], given)[1].max() < 1e-4
+    without_gain = pending if finite else given.X
+    assert posterior._predictions(without_gain, everything[:-1], given)[1].max() < 1e-4
     rows = np.r_[0:9]  # evaluated and pending points among those of the literal covariance
     for h, process in enumerate(posterior.processes):
         factor = posterior.factors[process.factor]
         S = factor.deviation**2 * LITERAL.K + FLAT + (LITERAL.C if factor.uses_past else 0.0)
-        gain = S[9:][:, rows] @ np.linalg.inv(S[np.ix_(rows, rows)] + 1e-8 * np.eye(9))
+        noises = np.where(rows < 7, factor.noise if finite else 1e-4, 1e-4)
+        gain = S[9:][:, rows] @ np.linalg.inv(S[np.ix_(rows, rows)] + np.diag(noises**2))
         expected = np.diagonal(S[9:, 9:] - gain @ S[rows, 9:]) / process.u**2
         np.testing.assert_allclose(after[1][h], expected, rtol=1e-4, atol=1e-8)
 
@@ -260,7 +263,7 @@ def test_one_past_run_is_a_mean_without_covariance() -> None:
 def test_copies_of_one_past_run_are_one_past_run() -> None:
     one = sources(1)
     copies = Sources([one.data(0)] * 6, shape=SHAPE, theta=np.repeat(one.theta, 6, axis=0))
-    few, many = (TaskPrior().prepare(runs, REFERENCE).fit(X, Y, None) for runs in (one, copies))
+    few, many = (TaskPrior().prepare(runs, REFERENCE, finite=False).fit(X, Y, None) for runs in (one, copies))
     np.testing.assert_allclose(few.predict(NEW), many.predict(NEW), atol=1e-8)
     np.testing.assert_allclose(many.coefficients(), few.coefficients()[0] / 6)
 
@@ -295,7 +298,7 @@ def test_constant_past_runs_say_nothing() -> None:
     rows = points(6, 2)
     data = [SourceData("constant", rows, np.full(6, 4.5))]
     flat = Sources(data, shape=SHAPE, theta=Hyperparameters.default(3).log()[None])
-    prior = TaskPrior().prepare(flat, REFERENCE)
+    prior = TaskPrior().prepare(flat, REFERENCE, finite=False)
     assert not prior.functions(NEW).any()
     assert np.isfinite(prior.fit(X, Y, None).predict(NEW)).all()
 

@@ -26,6 +26,11 @@ def test_the_page_on_memory_runs_as_written(tmp_path: Path) -> None:
     assert "['an old study', 'new']" in execute(*block, tmp_path)
 
 
+def test_the_page_on_callbacks_runs_as_written(tmp_path: Path) -> None:
+    (block,) = code_blocks((ROOT / "docs" / "callbacks.md").read_text())
+    assert execute(*block, tmp_path) == "[{'x': 0.5}, {'x': -0.25}] good enough after 5 trials\n"
+
+
 def test_the_two_commands_are_named_and_exist() -> None:
     makefile = (ROOT / "Makefile").read_text()
     for target in ("demo", "test"):

@@ -8,7 +8,7 @@ functions) are tuned under their text. See the page scikit-learn.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.util import find_spec
 from typing import Any
@@ -22,6 +22,7 @@ from recollect.optimizer.method import Method
 from recollect.space.serialization import to_json
 from recollect.space.space import SpaceLike
 from recollect.storage.memory import Memory
+from recollect.tuning.callbacks import Callback
 from recollect.tuning.minimize import MemoryLike, TuningSettings, tune_with
 from recollect.tuning.result import Result
 
@@ -63,6 +64,12 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
         cv: As in ``GridSearchCV``, like the other arguments not listed here.
         random_state: Seed of the search.
         seconds: Time budget: start no new candidate after this many seconds.
+        patience: Stop when this many candidates in a row have brought no improvement.
+        max_failures: Stop when this many candidates in a row have failed for the same reason before any has succeeded;
+            None goes on.
+        first: Candidates (dicts of parameters) to try before all others.
+        callbacks: Functions that are called with the trial and the run so far after every candidate of this fit. One
+            that raises `recollect.Stop` ends the search.
 
     Attributes:
         problem_: Name of the problem under which the trials are stored.
@@ -96,6 +103,10 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
         return_train_score: bool = False,
         verbose: int = 0,
         seconds: float | None = None,
+        patience: int | None = None,
+        max_failures: int | None = 5,
+        first: Sequence[Mapping[str, Any]] = (),
+        callbacks: Sequence[Callback] = (),
         pre_dispatch: int | str = "2*n_jobs",
     ) -> None:
         """Store the parameters; `fit` checks them."""
@@ -113,6 +124,10 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.method = method
         self.random_state = random_state
         self.seconds = seconds
+        self.patience = patience
+        self.max_failures = max_failures
+        self.first = first
+        self.callbacks = callbacks
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> TransferSearchCV:
         """Search, then fit the best candidate to all data.
@@ -185,7 +200,8 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
                 _check_scoring(memory, problem, self.task, scoring_id=scoring_id)
             settings = TuningSettings(
                 trials=self._budget, memory=memory, problem=problem, task=task, method=self.method,
-                direction="maximize", seconds=self.seconds, progress=False,
+                direction="maximize", seconds=self.seconds, patience=self.patience, max_failures=self.max_failures,
+                first=[storable.config(params) for params in self.first], callbacks=self.callbacks, progress=False,
                 seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
             )  # fmt: skip
             return tune_with(candidates, storable.space, settings)

@@ -27,6 +27,13 @@ class StorableSpace:
         choices = self.choices_by_text
         return {k: choices.get(k, {}).get(v, v) if isinstance(v, str) else v for k, v in config.items()}
 
+    def config(self, params: Mapping[str, Any]) -> Config:
+        """Return parameters for an estimator as a configuration of the space."""
+        return {
+            name: text_of(value) if name in self.choices_by_text and not _storable(value) else value
+            for name, value in params.items()
+        }
+
 
 def make_storable(space: SpaceLike) -> StorableSpace:
     """Return a space with texts for the choices that cannot be stored; only dicts can have such choices."""

@@ -648,3 +648,21 @@ class TestNames:
             assert pickled(without_irrelevant_params(one, names)) == pickled(without_irrelevant_params(other, names))
         assert pickled(without_irrelevant_params(one, [])) != pickled(without_irrelevant_params(other, []))
         assert one.named_steps["sgdclassifier"].n_jobs == 2
+
+
+def test_candidates_to_try_first_callbacks_and_patience_are_those_of_minimize() -> None:
+    from sklearn.neural_network import MLPClassifier
+
+    X, y = load_iris(return_X_y=True)
+    first, seen = [{"max_depth": 2, "min_samples_leaf": 3}, {"max_depth": 3, "min_samples_leaf": 3}], []
+    space = {"max_depth": (1, 8), "min_samples_leaf": (1, 9)}
+    search = TransferSearchCV(
+        DecisionTreeClassifier(random_state=0), space, trials=30, method="random", random_state=0,
+        first=first, patience=4, callbacks=[lambda trial, run: seen.append((trial.config, len(run)))],
+    ).fit(X, y)  # fmt: skip
+    assert search.cv_results_["params"][:2] == first == [config for config, _ in seen[:2]]
+    assert len(seen) == len(search.cv_results_["params"]) < 30
+    layers = {"hidden_layer_sizes": [(5,), (8, 3)]}
+    network = MLPClassifier(max_iter=2000, random_state=0, solver="lbfgs")
+    search = TransferSearchCV(network, layers, trials=1, cv=2, first=[{"hidden_layer_sizes": (8, 3)}]).fit(X, y)
+    assert search.best_params_ == {"hidden_layer_sizes": (8, 3)}

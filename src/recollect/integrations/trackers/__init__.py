@@ -1,0 +1,1 @@
+"""Callbacks that report trials to experiment trackers, public as `recollect.trackers`."""

@@ -119,15 +119,10 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.trials = trials
         self.n_iter = n_iter
         self.memory = memory
-        self.problem = problem
-        self.task = task
-        self.method = method
+        self.problem, self.task, self.method = problem, task, method
         self.random_state = random_state
-        self.seconds = seconds
-        self.patience = patience
-        self.max_failures = max_failures
-        self.first = first
-        self.callbacks = callbacks
+        self.seconds, self.patience, self.max_failures = seconds, patience, max_failures
+        self.first, self.callbacks = first, callbacks
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> TransferSearchCV:
         """Search, then fit the best candidate to all data.

@@ -13,6 +13,7 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, Floa
 import recollect
 from recollect.analysis.memory_tasks import common_space, read_memory_contents
 from recollect.analysis.run_data import read_run_data
+from recollect.analysis.run_summary import run_summary
 from recollect.runs.run import State
 from recollect.space.columns import Interval
 from recollect.storage.memory import Memory
@@ -163,3 +164,13 @@ def test_a_range_that_changed_is_widened_to_what_was_used(tmp_path: Path) -> Non
 )
 def test_the_widest_distribution_holds_all_of_them(distributions: list[BaseDistribution], expected: Any) -> None:
     assert widest(distributions) == expected
+
+
+def test_trials_have_the_numbers_that_optuna_gives_them(database: str) -> None:
+    best = optuna.load_study(study_name="wine", storage=database).best_trial
+    with Memory(database) as memory:
+        data = read_run_data(memory, None, "wine")
+    assert data.run.best is not None
+    assert data.run.trials.index(data.run.best) == best.number
+    assert any(f"found in trial {best.number}." in sentence for sentence in run_summary(data, None))
+    assert data.run.to_frame()["value"].idxmin() == best.number

@@ -94,7 +94,8 @@ def load_lcbench(path: Path, *, whole: bool = True, paper_bounds: bool = False) 
     measured = f"1 - balanced accuracy on validation data after training; {table.left_out} runs left out"
     title = "LCBench: neural networks on OpenML data sets"
     about = About(title, CITATION, "Apache-2.0", SOURCE, "table", True, measured)
-    return task_tables("lcbench", table.space, tables=table.tables, about=about)
+    name = "lcbench+paper" if paper_bounds else "lcbench"
+    return task_tables(name, table.space, tables=table.tables, about=about)
 
 
 def lcbench_space(*, paper_bounds: bool = False) -> Space:

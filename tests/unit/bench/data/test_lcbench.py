@@ -95,6 +95,12 @@ def test_the_space_is_the_corrected_one_and_the_papers_an_option(name: str, low:
     assert (papers.lower, papers.upper, papers.log) == (low, 1e5 if name == "weight_decay" else high, log)
 
 
+@pytest.mark.parametrize(("paper_bounds", "name"), [(False, "lcbench"), (True, "lcbench+paper")])
+def test_a_variant_has_a_name_of_its_own_for_results(paper_bounds: bool, name: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "data.json", two_tasks())
+    assert load_lcbench(path, whole=False, paper_bounds=paper_bounds).name == name
+
+
 def test_runs_outside_of_the_space_are_left_out_and_counted(tmp_path: Path) -> None:
     content = two_tasks()
     content["adult"] |= {"7": run(0.9, weight_decay=0.5), "8": run(0.95, batch_size=8)}

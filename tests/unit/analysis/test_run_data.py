@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import optuna
@@ -113,7 +114,7 @@ def test_damaged_attributes_do_no_harm(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     tuned(path, "one")
     tuned(path, "two", method="rgpe-taf")
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("update trial_user_attributes set value_json = '[1, 2]' where key = ?", (INFLUENCE_KEY,))
         database.execute("update study_user_attributes set value_json = '\"x\"' where key = ?", (SETTINGS_KEY,))
     data = read_run_data(Memory(path), "p", "two")
@@ -126,7 +127,7 @@ def test_damaged_attributes_do_no_harm(tmp_path: Path) -> None:
 def test_trials_of_another_space_are_placed_as_well_as_possible(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
     tuned(path, "own", trials=12)
-    with sqlite3.connect(path) as database:
+    with closing(sqlite3.connect(path)) as database, database:
         database.execute("update trial_params set param_value = 7.5 where param_id = 3")
     data = read_run_data(Memory(path), "p", "own")
     assert len(data.run) == 12

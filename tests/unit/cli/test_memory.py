@@ -11,6 +11,7 @@ import sqlite3
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -435,7 +436,7 @@ def test_an_empty_file_is_no_memory_and_stays_empty(recollect: Recollect, tmp_pa
 def test_files_of_something_else_are_refused_and_left_alone(recollect: Recollect, tmp_path: Path) -> None:
     text, other = tmp_path / "text.db", tmp_path / "other.db"
     text.write_text("this is no database, but it is long enough to be read as one " * 20)
-    with sqlite3.connect(other) as connection:
+    with closing(sqlite3.connect(other)) as connection, connection:
         connection.execute("create table books (title text)")
     before = text.read_bytes(), other.read_bytes()
     refused(recollect("memory", "list", text), str(text), "not a database")
@@ -462,7 +463,7 @@ def test_addresses_that_lead_nowhere_are_one_sentence_without_the_password(
 
 
 def test_runs_in_a_format_that_is_not_known_are_left_out_with_a_message(recollect: Recollect, stored: Path) -> None:
-    with sqlite3.connect(stored) as connection:
+    with closing(sqlite3.connect(stored)) as connection, connection:
         connection.execute("update study_user_attributes set value_json = '99' where key = 'recollect:format'")
     listed = recollect("memory", "list", stored)
     assert (listed.code, "no runs" in listed.out) == (0, True)

@@ -7,6 +7,7 @@ import re
 import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -75,7 +76,7 @@ def test_without_a_task_it_is_a_page_of_the_whole_memory(
 
 def test_a_study_of_a_newer_format_is_refused(tmp_path: Path, recollect: Recollect) -> None:
     tuned(tmp_path / "m.db", "one")
-    with sqlite3.connect(tmp_path / "m.db") as database:
+    with closing(sqlite3.connect(tmp_path / "m.db")) as database, database:
         database.execute("update study_user_attributes set value_json = '99' where key = ?", (FORMAT_KEY,))
     code, _, err = recollect("--memory", tmp_path / "m.db", "--task", "one")
     assert code == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -307,11 +308,11 @@ def test_a_damaged_database_gives_one_sentence(tmp_path: Path) -> None:
 
 
 def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "m.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "m.db")) as connection, connection:
         connection.execute("create table customers (name text)")
     with pytest.raises(StorageError, match="database of another program, with the tables customers"):
         Memory(tmp_path / "m.db")
-    with sqlite3.connect(tmp_path / "m.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "m.db")) as connection, connection:
         assert connection.execute("select name from sqlite_master").fetchall() == [("customers",)]
 
 
@@ -415,7 +416,7 @@ def test_an_address_tells_which_file_it_is_about(address: str, file: str | None)
 
 def test_tables_of_another_version_of_optuna_are_refused_with_the_command_that_upgrades_them(tmp_path: Path) -> None:
     Memory(tmp_path / "m.db").add(example(), "svm")
-    with sqlite3.connect(tmp_path / "m.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "m.db")) as connection, connection:
         connection.execute("update alembic_version set version_num = 'v2.6.0.a'")
     with pytest.raises(StorageError, match=rf"{tmp_path}/m.db: .*upgrade --storage sqlite:///{tmp_path}/m.db`"):
         Memory(tmp_path / "m.db")

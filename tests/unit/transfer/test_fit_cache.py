@@ -8,7 +8,7 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +100,7 @@ def test_damage_inside_the_file_is_noticed(path: Path) -> None:
 
 def test_a_file_of_another_format_is_not_touched(path: Path) -> None:
     FitCache(path).put({key(1): THETA})
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
     before = path.read_bytes()
@@ -112,14 +112,14 @@ def test_a_file_of_another_format_is_not_touched(path: Path) -> None:
 
 
 def test_a_database_of_another_program_is_not_touched(path: Path) -> None:
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE fits (other TEXT)")
     connection.close()
     cache = FitCache(path)
     assert cache.get([key(1)]) == {}
     with pytest.warns(RecollectWarning, match="cannot write"):
         cache.put({key(1): THETA})
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (0,)
     connection.close()
 

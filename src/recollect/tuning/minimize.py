@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -28,6 +29,7 @@ from recollect.storage.memory import Memory
 from recollect.storage.open import Store, patiently, storage_errors
 from recollect.storage.studies import DEFAULT_PROBLEM, SETTINGS_KEY, TaskStudy, get_or_create_study
 from recollect.tuning.callbacks import Callback, check_callbacks, notify, opened, progress_line
+from recollect.tuning.executor_evaluator import ExecutorEvaluator
 from recollect.tuning.heartbeat import GRACE_SECONDS
 from recollect.tuning.objective import Evaluator, InProcessEvaluator, Objective, PoolEvaluator
 from recollect.tuning.result import Result
@@ -80,7 +82,7 @@ def minimize(  # noqa: PLR0913 - the public interface
     rename: Mapping[str, str] | None = None,
     method: str | Method = "rgpe-taf",
     direction: Direction = "minimize",
-    workers: int = 1,
+    workers: int | Executor | Any = 1,
     seconds: float | None = None,
     target: float | None = None,
     trial_seconds: float | None = None,
@@ -111,7 +113,8 @@ def minimize(  # noqa: PLR0913 - the public interface
         method: Name from `recollect.methods`, or a `Method`.
         direction: ``"minimize"``, or ``"maximize"`` as in `maximize`.
         workers: Number of trials to evaluate at the same time, each in a process of its own if more than 1; -1 is one
-            per core. If such a process is killed, only its trial is lost.
+            per core. If such a process is killed, only its trial is lost. Or where to evaluate: a
+            ``concurrent.futures.Executor`` or a ``dask.distributed.Client``, which stay open.
         seconds: Time budget: start no new trial after this many seconds.
         target: Stop when a value is at least as good as this; running trials are finished.
         trial_seconds: Time limit of one trial; a trial that exceeds it has failed.
@@ -141,7 +144,7 @@ def minimize(  # noqa: PLR0913 - the public interface
     """
     if not callable(objective):
         raise InputTypeError(f"objective: expected a function of a configuration, got {type(objective).__name__}")
-    evaluator = _evaluator(objective, worker_count(workers), trial_seconds)
+    evaluator = _evaluator(objective, workers, trial_seconds)
     settings = TuningSettings(
         trials=trials, memory=memory, problem=problem, task=task, past=past, rename=rename, method=method,
         direction=direction, seconds=seconds, target=target, patience=patience, max_failures=max_failures, first=first,
@@ -161,7 +164,7 @@ def maximize(  # noqa: PLR0913 - the public interface
     past: Iterable[Run] = (),
     rename: Mapping[str, str] | None = None,
     method: str | Method = "rgpe-taf",
-    workers: int = 1,
+    workers: int | Executor | Any = 1,
     seconds: float | None = None,
     target: float | None = None,
     trial_seconds: float | None = None,
@@ -304,12 +307,15 @@ def worker_count(workers: int) -> int:
     return available_cores() if workers == -1 else as_count("workers", workers, minimum=1)
 
 
-def _evaluator(objective: Objective, workers: int, trial_seconds: float | None) -> Evaluator:
+def _evaluator(objective: Objective, workers: int | Executor | Any, trial_seconds: float | None) -> Evaluator:
     if trial_seconds is not None and not (isinstance(trial_seconds, int | float) and trial_seconds > 0):
         raise InputError(f"trial_seconds: expected a positive number or None, got {trial_seconds!r}")
-    if workers == 1 and trial_seconds is None:
+    if isinstance(workers, Executor) or hasattr(workers, "get_executor"):
+        return ExecutorEvaluator(objective, workers, time_limit=trial_seconds)
+    count = worker_count(workers)
+    if count == 1 and trial_seconds is None:
         return InProcessEvaluator(objective)
-    return PoolEvaluator(objective, workers, time_limit=trial_seconds)
+    return PoolEvaluator(objective, count, time_limit=trial_seconds)
 
 
 def _memory(memory: MemoryLike) -> Memory:

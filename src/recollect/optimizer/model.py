@@ -31,7 +31,7 @@ from recollect.numerics.arrays import BoolArray, FloatArray
 from recollect.optimizer.method import Method, TargetModel
 from recollect.optimizer.past_runs import PastRun, fit_past_runs, source_data
 from recollect.space.space import Space
-from recollect.surrogate.fit import FitSettings, fit_gp, fit_gp_to_subset
+from recollect.surrogate.fit import FitSettings, extend_to_all, fit_gp, rows_to_fit
 from recollect.surrogate.gp import GP, Posterior, make_gp
 from recollect.surrogate.scaling import Scaling, in_units_of_y, transform
 from recollect.transfer.ensemble import Ensemble
@@ -199,12 +199,11 @@ def _fit(
         return make_gp(X, z, shape=start.shape, hyper=start.hyper, log_prior=start.log_prior)
     restarts, hyper = (settings.restarts, None) if start is None else (settings.warm_restarts, start.hyper)
     fit_settings = FitSettings(settings.prior, restarts, space.conditional)
-    if settings.max_fit_points is not None and len(X) > settings.max_fit_points:
-        return fit_gp_to_subset(
-            X, z, size=settings.max_fit_points, categorical=space.categorical, settings=fit_settings, start=hyper,
-            rng=rng,
-        )  # fmt: skip
-    return fit_gp(X, z, categorical=space.categorical, settings=fit_settings, start=hyper, rng=rng)
+    if settings.max_fit_points is None or len(X) <= settings.max_fit_points:
+        return fit_gp(X, z, categorical=space.categorical, settings=fit_settings, start=hyper, rng=rng)
+    rows = rows_to_fit(z, settings.max_fit_points, rng)
+    part = fit_gp(X[rows], z[rows], categorical=space.categorical, settings=fit_settings, start=hyper, rng=rng)
+    return extend_to_all(part, X, z, fit_settings)
 
 
 def _scaled(y: FloatArray, scaling: Scaling) -> FloatArray:

@@ -102,19 +102,19 @@ def fit_gp(
         return make_gp(X, y, shape=shape, hyper=hyper, log_prior=log_prior)
 
 
-def fit_gp_to_subset(
-    X: FloatArray, y: FloatArray, *, size: int, categorical: npt.ArrayLike, settings: FitSettings,
-    start: Hyperparameters | None, rng: np.random.Generator,
-) -> GP:  # fmt: skip
-    """Return a Gaussian process on all data, with hyperparameters fitted to ``size`` of the rows.
+def rows_to_fit(y: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
+    """Return ``size`` rows to fit hyperparameters to, where all rows would take too long.
 
     Half of them are the best, around which the model has to be right; the others are drawn at random. Fits take the
     third power of the number of rows, and hyperparameters change little with hundreds of them.
     """
     order = np.argsort(y, kind="stable")
     best = size // 2
-    rows = np.sort(np.concatenate([order[:best], rng.choice(order[best:], size - best, replace=False)]))
-    part = fit_gp(X[rows], y[rows], categorical=categorical, settings=settings, start=start, rng=rng)
+    return np.sort(np.concatenate([order[:best], rng.choice(order[best:], size - best, replace=False)]))
+
+
+def extend_to_all(part: GP, X: FloatArray, y: FloatArray, settings: FitSettings) -> GP:
+    """Return a Gaussian process on all data with the hyperparameters of one that was fitted to some of the rows."""
     # Amplitude and noise are in units of the targets' variance, which differs between the part and the whole.
     ratio = (part.s / standardize(y)[2]) ** 2
     own = part.hyper

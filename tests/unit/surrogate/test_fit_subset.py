@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from recollect.surrogate.fit import FitSettings, fit_gp, fit_gp_to_subset
+from recollect.surrogate.fit import FitSettings, extend_to_all, fit_gp, rows_to_fit
 from recollect.surrogate.gp import GP
 from recollect.surrogate.prior import TARGET_PRIOR
 
@@ -21,7 +21,8 @@ def data(n: int) -> tuple[Any, Any]:
 
 def fitted(X: Any, y: Any, size: int, seed: int = 1) -> GP:
     rng = np.random.default_rng(seed)
-    return fit_gp_to_subset(X, y, size=size, categorical=np.zeros(3), settings=SETTINGS, start=None, rng=rng)
+    rows = rows_to_fit(y, size, rng)
+    return extend_to_all(fit_gp(X[rows], y[rows], settings=SETTINGS, rng=rng), X, y, SETTINGS)
 
 
 def test_the_model_contains_all_data_and_predicts_as_well_as_a_fit_to_all() -> None:

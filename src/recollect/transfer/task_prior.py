@@ -297,9 +297,8 @@ class TaskPriorPosterior:
     def reinterpolated(self, pending: FloatArray) -> ReinterpolatedPosterior:
         """Return the mixture given its own means at the ``pending (p, d)`` points, without noise.
 
-        In a continuum the same holds at the evaluated points. There is nothing to gain there, but under a hypothesis
-        with much noise there would seem to be, and the search would return to them; a candidate of a finite set is
-        never suggested twice.
+        In a continuum the same holds at the evaluated points: under a hypothesis with much noise there would seem to be
+        something to gain there. A candidate of a finite set is never suggested twice.
         """
         visited = np.concatenate((self.X, pending))
         features = np.hstack((self.features, self.prior.moments(pending)[1])) if len(pending) else self.features
@@ -329,10 +328,7 @@ class TaskPriorPosterior:
     def _predictions(
         self, X: FloatArray, chosen: list[int], visited: ReinterpolatedPosterior | None = None
     ) -> tuple[FloatArray, FloatArray]:
-        """Return means and variances ``(h, m)`` of the chosen processes; the last number means the plain one.
-
-        With ``visited`` the variances are those given the means there.
-        """
+        """Return means and variances ``(h, m)``, given the visited points, of the chosen processes (last: plain)."""
         means, variances = np.zeros((2, len(chosen), len(X)))
         mean, features = self.prior.moments(X)
         shape, hyper = self.prior.shape, self.prior.hyper
@@ -381,10 +377,7 @@ class TaskPriorPosterior:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReinterpolatedPosterior:
-    """The mixture given its own means at visited points; the means stay.
-
-    The plain process has seen its means at the pending points, as in plain Bayesian optimization.
-    """
+    """The mixture given its own means at visited points (the plain process: at pending points); the means stay."""
 
     posterior: TaskPriorPosterior
     X: FloatArray  # (v, d) evaluated and pending points
@@ -403,6 +396,5 @@ def reference_points(
     """Return points (r, d) all over the space: the candidates, a sample of them if they are many, or a hypercube."""
     if candidates is None:
         return latin_hypercube(space, settings.reference_points, rng)
-    if len(candidates) <= MAX_REFERENCE:
-        return candidates
-    return candidates[np.sort(rng.permutation(len(candidates))[:MAX_REFERENCE])]
+    chosen = np.sort(rng.permutation(len(candidates))[:MAX_REFERENCE]) if len(candidates) > MAX_REFERENCE else ...
+    return candidates[chosen]

@@ -111,6 +111,40 @@ def _draw_pairs(panel: Any, y: Any, prediction: Any, colour: str) -> None:
     panel.set_ylabel("rank (1 = best)")
 
 
+def draw_task_prior() -> None:
+    """What past runs say a task looks like, and what three results make of it."""
+    shifts = np.linspace(-0.12, 0.12, 9)
+    functions = np.array([error(GRID[:, 0], shift) for shift in shifts])
+    z = (functions - functions.mean(axis=1, keepdims=True)) / functions.std(axis=1, keepdims=True)
+    mean, features = z.mean(axis=0), (z - z.mean(axis=0)) / np.sqrt(len(z) - 1)
+    covariance = features.T @ features + 0.02 * np.exp(-(((GRID - GRID.T) / 0.2) ** 2))
+    rows = np.array([40, 100, 130])
+    truth = error(GRID[:, 0], 0.09)
+    truth = (truth - truth.mean()) / truth.std()
+    gain = np.linalg.solve(covariance[np.ix_(rows, rows)] + 1e-4 * np.eye(3), covariance[rows]).T
+    posterior = mean + gain @ (truth[rows] - mean[rows])
+    variance = np.diag(covariance) - np.sum(gain * covariance[rows].T, axis=1)
+    figure, panels = plt.subplots(1, 3, figsize=(12, 3.0), sharey=True, layout="constrained")
+    panels[0].plot(GRID, z.T, color=GREY, lw=1)
+    panels[0].set_title("nine past tasks, on one scale")
+    _draw_band(panels[1], mean, np.diag(covariance))
+    panels[1].set_title("the prior: their mean and how they vary")
+    _draw_band(panels[2], posterior, variance)
+    panels[2].plot(GRID, truth, "--", color="black", label="unknown error")
+    panels[2].plot(GRID[rows, 0], truth[rows], "o", color=ORANGE, label="three results")
+    panels[2].set_title("after three results")
+    panels[2].legend(frameon=False, fontsize=8)
+    for panel in panels:
+        panel.set_xlabel("hyperparameter")
+    save(figure, "concept-task-prior")
+
+
+def _draw_band(panel: Any, mean: Any, variance: Any) -> None:
+    spread = 2 * np.sqrt(np.maximum(variance, 0))
+    panel.fill_between(GRID[:, 0], mean - spread, mean + spread, color=BLUE, alpha=0.15, lw=0)
+    panel.plot(GRID, mean, color=BLUE)
+
+
 def draw_guard(tasks: int = 12, trials: int = 30) -> None:
     """Past runs with reversed values, with the guard and without, beside plain Bayesian optimization."""
     benchmark = recollect.bench.load("own-svm-grid")
@@ -162,4 +196,5 @@ def save(figure: Any, name: str) -> None:
 if __name__ == "__main__":
     draw_past_runs()
     draw_ranking()
+    draw_task_prior()
     draw_guard()

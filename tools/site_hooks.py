@@ -21,6 +21,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from api_reference import api_reference  # noqa: E402
 from command_reference import command_reference  # noqa: E402
+from example_gallery import gallery  # noqa: E402
 from method_pages import split_methods  # noqa: E402
 from site_map import BORROWED, is_placeholder, page_of, project_urls  # noqa: E402
 
@@ -50,7 +51,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are borrowed or generated."""
     for name, source in BORROWED.items():
-        files.append(File.generated(config, name, content=(ROOT / source).read_text()))
+        text = gallery() if name == "examples.md" else (ROOT / source).read_text()
+        files.append(File.generated(config, name, content=text))
     for name, text in ({"command-reference.md": command_reference()} | api_reference() | METHOD_PAGES).items():
         files.append(File.generated(config, name, content=text))
     return files

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers.dask_cluster import dask_cluster
 
 from recollect import FailedTrialWarning, InputTypeError, Memory, RecollectError, minimize
 
@@ -76,37 +73,8 @@ def test_what_is_no_executor_is_refused() -> None:
         minimize(lambda config: config["n"], SPACE, workers="four", **QUIET)  # type: ignore[arg-type]
 
 
-class Cluster:
-    """A Dask scheduler and workers, each a process of its own."""
-
-    def __init__(self, folder: Path, workers: int) -> None:
-        self.folder, self.file = folder, folder / "scheduler.json"
-        self.scheduler = self.start("scheduler", "--port", "0")
-        self.workers = [self.start("worker", "--nthreads", "1", "--no-nanny") for _ in range(workers)]
-
-    def start(self, kind: str, *options: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", "--host", "127.0.0.1", "--no-dashboard"]
-        with (self.folder / "log").open("ab") as log:
-            where = ("--scheduler-file", str(self.file))
-            return subprocess.Popen([*command, *where, *options], stdout=log, stderr=log, process_group=0)
-
-    def close(self) -> None:
-        for process in (*self.workers, self.scheduler):
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-
-
-@pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    pytest.importorskip("distributed", reason="part of the extra dask")
-    local = Cluster(tmp_path, 2)
-    yield local
-    local.close()
-
-
-def test_a_dask_worker_that_is_killed_loses_no_trial(cluster: Cluster, tmp_path: Path) -> None:
-    from distributed import Client
+def test_a_dask_worker_that_is_killed_loses_no_trial(tmp_path: Path) -> None:
+    Client = pytest.importorskip("distributed", reason="part of the extra dask").Client
 
     log = str(tmp_path / "trials")
 
@@ -116,24 +84,18 @@ def test_a_dask_worker_that_is_killed_loses_no_trial(cluster: Cluster, tmp_path:
         time.sleep(0.3)
         return float(config["n"])
 
-    until = time.monotonic() + 60
-    while not cluster.file.exists():
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    with dask_cluster(tmp_path, 2) as cluster, Client(cluster.address, timeout=60, set_as_default=False) as client:
 
-    def kill_one() -> None:
-        while not os.path.exists(log):
-            time.sleep(0.02)
-        os.killpg(cluster.workers[0].pid, signal.SIGKILL)
+        def kill_one() -> None:
+            while not os.path.exists(log):
+                time.sleep(0.02)
+            os.killpg(cluster.workers[0].pid, signal.SIGKILL)
 
-    address = json.loads(cluster.file.read_text())["address"]
-    with Client(address, timeout=60, set_as_default=False) as client:
         client.wait_for_workers(2, timeout=60)
         killer = threading.Thread(target=kill_one)
         killer.start()
         result = minimize(objective, SPACE, trials=8, workers=client, memory=tmp_path / "m.db", **QUIET)
         killer.join()
-    assert cluster.workers[0].wait() == -signal.SIGKILL
+        assert cluster.workers[0].wait() == -signal.SIGKILL
     assert len(result.run.succeeded) == 8
-    pids = {int(line) for line in Path(log).read_text().split()}
-    assert os.getpid() not in pids
+    assert str(os.getpid()) not in Path(log).read_text().split()

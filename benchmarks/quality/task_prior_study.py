@@ -11,13 +11,14 @@ copies of one reflected run (``copies``). ``--count`` limits how many past runs 
 A method may carry other settings of its prior: ``task-prior:plain_probability=0.3``. Every finished run is appended to
 a CSV file; the same command resumes. The report has mean log regret (mean over the evaluations 2 to 50 of the log of
 100 x mean normalised regret + 0.05), its difference to the first method, 100 x mean normalised regret, and p of the
-paired two-sided Wilcoxon test against the first method.
+paired two-sided Wilcoxon test against the first method. ``--report`` prints it from a finished file, packed or not.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import gzip
 import os
 import zlib
 from collections import defaultdict
@@ -143,7 +144,7 @@ def run_cell(data: Path, cell: Cell) -> list[object]:
 def read(path: Path) -> dict[Cell, np.ndarray]:
     if not path.exists():
         return {}
-    with path.open(newline="") as file:
+    with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as file:
         rows = csv.DictReader(file)
         return {
             Cell(*(int(row[f]) if f in ("count", "seed") else row[f] for f in FIELDS[:-1])): np.array(

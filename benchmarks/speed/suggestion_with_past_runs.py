@@ -117,14 +117,16 @@ def time_loop(
     return measured
 
 
-def report_loop(title: str, space: recollect.Space, candidates: list[Config] | None, seeds: int) -> None:
+def report_loop(
+    title: str, space: recollect.Space, candidates: list[Config] | None, *, seeds: int, method: str
+) -> None:
     measured = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["RECOLLECT_CACHE"] = folder
         for seed in range(seeds):
-            for n, entry in time_loop(space, candidates, seed).items():
+            for n, entry in time_loop(space, candidates, seed, method=method).items():
                 measured[n].append(entry)
-    print(f"\n{title}: ask() of {METHOD}, {PAST} past runs of {OBSERVATIONS} observations, {seeds} seeds")
+    print(f"\n{title}: ask() of {method}, {PAST} past runs of {OBSERVATIONS} observations, {seeds} seeds")
     print("observations       time       work   members")
     for group, numbers in GROUPS.items():
         wall, work, taking_part = summary([entry for n in numbers for entry in measured[n]])
@@ -239,6 +241,7 @@ def main() -> None:
     parts = ("finite", "xgboost", "methods", "growth")
     parser.add_argument("--parts", nargs="+", default=parts, choices=parts)
     parser.add_argument("--seeds", type=int, default=5, help="repetitions of all parts but growth")
+    parser.add_argument("--method", default=METHOD, help="for the parts finite and xgboost")
     parser.add_argument("--methods", nargs="+", default=recollect.methods(), help="for the part methods")
     parser.add_argument("--sizes", nargs="+", type=int, default=[10, 100, 1000, 10_000], help="for the part growth")
     parser.add_argument("--real-fits", type=int, default=100, help="largest number of past runs that is really fitted")
@@ -246,9 +249,10 @@ def main() -> None:
     if "finite" in options.parts:
         space = cube(6)
         candidates = sample(space, CANDIDATES, np.random.default_rng(0))
-        report_loop(f"{CANDIDATES} candidates in 6-d", space, candidates, options.seeds)
+        report_loop(f"{CANDIDATES} candidates in 6-d", space, candidates, seeds=options.seeds, method=options.method)
     if "xgboost" in options.parts:
-        report_loop("XGBoost, 10-d conditional", recollect.compile_space(xgboost_space()), None, options.seeds)
+        space = recollect.compile_space(xgboost_space())
+        report_loop("XGBoost, 10-d conditional", space, None, seeds=options.seeds, method=options.method)
     if "methods" in options.parts:
         report_methods(options.methods, options.seeds)
     if "growth" in options.parts:

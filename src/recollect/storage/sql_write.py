@@ -149,36 +149,45 @@ def delete_studies(engine: Engine, studies: Sequence[int]) -> None:
             connection.execute(delete(owner).where(owner.c.study_id.in_(some)))
 
 
-def update_trial_state(
-    engine: Engine,
-    trial: int,
-    states: tuple[TrialState, TrialState],
-    *,
-    value: float | None,
-    attributes: Attributes,
-) -> bool:
-    """Change the state of a trial, with its value and attributes, in one transaction.
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """A change of a trial from one state to another, with its value and attributes."""
 
-    Returns False if it was not in the first state: of several processes that try, exactly one succeeds.
+    trial: int
+    before: TrialState
+    after: TrialState
+    value: float | None = None
+    attributes: Attributes = Attributes({}, {})
+
+
+def update_states(engine: Engine, changes: Sequence[StateChange]) -> list[bool]:
+    """Change the states of trials in one transaction; return which of them were in the state before.
+
+    They are given by ascending ids, so that two processes cannot wait for each other. Of several processes that try to
+    change a trial, exactly one succeeds.
     """
+    times = StoredTimes()
+    with engine.begin() as connection:
+        return [_update_state(connection, change, times) for change in changes]
+
+
+def _update_state(connection: Connection, change: StateChange, times: StoredTimes) -> bool:
     from optuna.storages._rdb import models
     from sqlalchemy import insert, update
 
-    before, after = states
-    table = models.TrialModel.__table__
-    times = {COMPLETE if after.is_finished() else START: datetime.now()}
-    fields = {"state": after} | {name: StoredTimes().convert(name, time) for name, time in times.items()}
-    with engine.begin() as connection:
-        claim = update(table).where(table.c.trial_id == trial, table.c.state == before).values(**fields)
-        if connection.execute(claim).rowcount != 1:
-            return False
-        if value is not None:
-            stored, kind = models.TrialValueModel.value_to_stored_repr(value)
-            row = {"trial_id": trial, "objective": 0, "value": stored, "value_type": kind}
-            connection.execute(insert(models.TrialValueModel.__table__), row)
-        _attach(connection, trial, models.TrialUserAttributeModel.__table__, attributes.user)
-        _attach(connection, trial, models.TrialSystemAttributeModel.__table__, attributes.system)
-        return True
+    table, trial = models.TrialModel.__table__, change.trial
+    name = COMPLETE if change.after.is_finished() else START
+    fields = {"state": change.after, name: times.convert(name, datetime.now())}
+    claim = update(table).where(table.c.trial_id == trial, table.c.state == change.before).values(**fields)
+    if connection.execute(claim).rowcount != 1:
+        return False
+    if change.value is not None:
+        stored, kind = models.TrialValueModel.value_to_stored_repr(change.value)
+        row = {"trial_id": trial, "objective": 0, "value": stored, "value_type": kind}
+        connection.execute(insert(models.TrialValueModel.__table__), row)
+    _attach(connection, trial, models.TrialUserAttributeModel.__table__, change.attributes.user)
+    _attach(connection, trial, models.TrialSystemAttributeModel.__table__, change.attributes.system)
+    return True
 
 
 def _attach(connection: Connection, trial: int, table: Any, attributes: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.storage import sql_write
 from recollect.storage.open import Store, quiet_optuna
-from recollect.storage.sql_write import NewStudy
+from recollect.storage.sql_write import Attributes, NewStudy, StateChange
 from recollect.storage.studies import INCOMPLETE_KEY
 
 if TYPE_CHECKING:
@@ -64,54 +64,50 @@ def write_trials(store: Store, study: int, trials: Sequence[FrozenTrial]) -> lis
     return [(trial, store.optuna.get_trial_number_from_id(trial)) for trial in ids]
 
 
+def move_trials(store: Store, changes: Sequence[StateChange]) -> list[bool]:
+    """Change the states of trials, given by ascending ids; return which of them were in the state before.
+
+    Of several processes that try to change a trial, exactly one succeeds.
+    """
+    if store.engine is not None:
+        return sql_write.update_states(store.engine, changes)
+    return [_move_step_by_step(store, change) for change in changes]
+
+
 def move_trial(
     store: Store,
     trial: int,
     states: tuple[TrialState, TrialState],
     *,
-    value: float | None = None,
     user: Mapping[str, Any] | None = None,
     system: Mapping[str, Any] | None = None,
 ) -> bool:
-    """Change the state of a trial, with its value and attributes; False if it was not in the first state.
-
-    Of several processes that try, exactly one succeeds.
-    """
-    attributes = sql_write.Attributes(user or {}, system or {})
-    if store.engine is not None:
-        return sql_write.update_trial_state(store.engine, trial, states, value=value, attributes=attributes)
-    return _move_step_by_step(store, trial, states, value=value, attributes=attributes)
+    """Change the state of a trial, with some attributes; False if it was not in the first state."""
+    return move_trials(store, [StateChange(trial, *states, None, Attributes(user or {}, system or {}))])[0]
 
 
-def _move_step_by_step(
-    store: Store,
-    trial: int,
-    states: tuple[TrialState, TrialState],
-    *,
-    value: float | None,
-    attributes: sql_write.Attributes,
-) -> bool:
+def _move_step_by_step(store: Store, change: StateChange) -> bool:
     """Do so in single steps: the change of state decides which process was first."""
     from optuna import exceptions
 
     # Older versions of Optuna raise a plain RuntimeError, from which this one is derived.
     already_finished = getattr(exceptions, "UpdateFinishedTrialError", RuntimeError)
-    before, after = states
+    trial, after, values = change.trial, change.after, None if change.value is None else [change.value]
     try:
-        if store.optuna.get_trial(trial).state != before:
+        if store.optuna.get_trial(trial).state != change.before:
             return False
         if after.is_finished():
-            _annotate(store, trial, attributes)
-            return store.optuna.set_trial_state_values(trial, after, None if value is None else [value])
+            _annotate(store, trial, change.attributes)
+            return store.optuna.set_trial_state_values(trial, after, values)
         moved = store.optuna.set_trial_state_values(trial, after)
         if moved:
-            _annotate(store, trial, attributes)
+            _annotate(store, trial, change.attributes)
         return moved
     except already_finished:
         return False
 
 
-def _annotate(store: Store, trial: int, attributes: sql_write.Attributes) -> None:
+def _annotate(store: Store, trial: int, attributes: Attributes) -> None:
     for key, content in attributes.user.items():
         store.optuna.set_trial_user_attr(trial, key, content)
     for key, content in attributes.system.items():

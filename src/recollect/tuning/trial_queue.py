@@ -28,8 +28,9 @@ from recollect.space.space import Space
 from recollect.storage.open import Store, storage_errors
 from recollect.storage.optuna_conversion import distributions, frozen_trial, params_of
 from recollect.storage.sql_read import SECONDS_KEY, UNFINISHED_STATES, StoredTrial, read_after
+from recollect.storage.sql_write import Attributes, StateChange
 from recollect.storage.studies import INFLUENCE_KEY, NOTES_KEY, PLACE_KEY, VOID_KEY, TaskStudy, with_notes
-from recollect.storage.transitions import move_trial, write_trials
+from recollect.storage.transitions import move_trial, move_trials, write_trials
 from recollect.tuning.heartbeat import HEARTBEAT_KEY, HeartbeatMonitor, heartbeat
 from recollect.tuning.objective import Evaluation
 
@@ -156,14 +157,24 @@ class TrialQueue:
 
     def claim(self, config: Config, *, limit: int, influence: Mapping[str, Any] | None = None) -> ClaimedTrial | None:
         """Claim a configuration as a new trial; None if there are ``limit`` trials or another worker runs the same."""
+        return self.claim_all([(config, influence)], limit=limit)[0]
+
+    def claim_all(
+        self, configs: Sequence[tuple[Config, Mapping[str, Any] | None]], *, limit: int
+    ) -> list[ClaimedTrial | None]:
+        """Claim several configurations, each with its influence, in one step; None for each that is not to be run."""
         from optuna.trial import TrialState
 
         with storage_errors(self._store.name):
-            user = self._place | ({} if influence is None else {INFLUENCE_KEY: dict(influence)})
-            frozen = self._frozen(config, TrialState.RUNNING, user=user, system={HEARTBEAT_KEY: heartbeat()})
-            ((trial_id, number),) = write_trials(self._store, self._study.id, [frozen])
-            trial = self._claimed[number] = ClaimedTrial(trial_id, number, config)
-        return trial if self._confirm(trial, limit) else None
+            system, frozen = {HEARTBEAT_KEY: heartbeat()}, []
+            for config, influence in configs:
+                user = self._place | ({} if influence is None else {INFLUENCE_KEY: dict(influence)})
+                frozen.append(self._frozen(config, TrialState.RUNNING, user=user, system=system))
+            keys = write_trials(self._store, self._study.id, frozen)
+            trials = [ClaimedTrial(*key, config) for key, (config, _) in zip(keys, configs, strict=True)]
+            self._claimed |= {trial.number: trial for trial in trials}
+        self.read()
+        return [trial if self._stands(trial, limit) else None for trial in trials]
 
     def claim_waiting(self, *, limit: int) -> ClaimedTrial | None:
         """Claim a trial that was queued by a user or because its worker died; None if there is none."""
@@ -179,13 +190,15 @@ class TrialQueue:
                 if moved:
                     self._write_params(trial)
                     self._claimed[number] = trial
-            if moved and self._confirm(trial, limit):
-                return trial
+            if moved:
+                self.read()
+                if self._stands(trial, limit):
+                    return trial
         return None
 
-    def _confirm(self, trial: ClaimedTrial, limit: int) -> bool:
-        """Return whether a new claim stands now that all workers can see it; release it if not."""
-        state = self.read()
+    def _stands(self, trial: ClaimedTrial, limit: int) -> bool:
+        """Return whether a new claim stands, read after all workers can see it; release it if not."""
+        state = self.state
         if trial.number not in state.running:
             return False  # another worker presumed this process dead
         first = self._first_with(self._keys[trial.number])
@@ -209,18 +222,19 @@ class TrialQueue:
 
     def finish(self, trial: ClaimedTrial, evaluation: Evaluation) -> None:
         """Write the result of a trial."""
-        from optuna.trial import TrialState
+        self.finish_all([(trial, evaluation)])
 
-        states = (TrialState.RUNNING, TrialState.COMPLETE if evaluation.ok else TrialState.FAIL)
-        notes: dict[str, Any] = {NOTES_KEY: list(evaluation.notes)} if evaluation.notes else {}
-        notes[SECONDS_KEY] = evaluation.seconds  # Optuna's times are naive: wrong across a change of summer time
+    def finish_all(self, results: Sequence[tuple[ClaimedTrial, Evaluation]]) -> None:
+        """Write the results of trials in one step."""
+        ordered = sorted(results, key=lambda result: result[0].id)
         with storage_errors(self._store.name):
-            moved = move_trial(self._store, trial.id, states, value=evaluation.value, user=notes)
-        self._claimed.pop(trial.number, None)
-        if not moved:
-            reason = "sent no heartbeat for so long that another worker took it over"
-            message = f"trial {trial.number} {reason}: its value {evaluation.value} is not used"
-            warnings.warn(message, RecollectWarning, stacklevel=2)
+            moved = move_trials(self._store, [_ending(trial, evaluation) for trial, evaluation in ordered])
+        for (trial, evaluation), own in zip(ordered, moved, strict=True):
+            self._claimed.pop(trial.number, None)
+            if not own:
+                reason = "sent no heartbeat for so long that another worker took it over"
+                message = f"trial {trial.number} {reason}: its value {evaluation.value} is not used"
+                warnings.warn(message, RecollectWarning, stacklevel=3)
 
     def release(self, trial: ClaimedTrial, reason: str) -> None:
         """Give up a claimed trial: it becomes void."""
@@ -334,3 +348,12 @@ class TrialQueue:
         start = datetime.now() if state == TrialState.RUNNING else None
         fields = {"datetime_start": start, "user_attrs": user, "system_attrs": system}
         return frozen_trial(config, self._distributions, state, **fields)
+
+
+def _ending(trial: ClaimedTrial, evaluation: Evaluation) -> StateChange:
+    from optuna.trial import TrialState
+
+    notes: dict[str, Any] = {NOTES_KEY: list(evaluation.notes)} if evaluation.notes else {}
+    notes[SECONDS_KEY] = evaluation.seconds  # Optuna's times are naive: wrong across a change of summer time
+    after = TrialState.COMPLETE if evaluation.ok else TrialState.FAIL
+    return StateChange(trial.id, TrialState.RUNNING, after, evaluation.value, Attributes(notes, {}))

@@ -107,8 +107,8 @@ class Worker:
                 show(self._status())
                 if self._queue.claimed:
                     heartbeat.set_trials([trial.id for trial in self._queue.claimed])
-                    for number, evaluation in self._evaluator.wait(POLL_SECONDS):
-                        self._finish(self._evaluating.pop(number), evaluation)
+                    ended = self._evaluator.wait(POLL_SECONDS)
+                    self._finish([(self._evaluating.pop(number), evaluation) for number, evaluation in ended])
                 elif self.stopped and not (self._complete and self._queue.state.alive):
                     logger.info("stopped: %s", self.stopped)
                     return
@@ -142,16 +142,18 @@ class Worker:
 
     def _start_trials(self) -> None:
         """Start as many trials as the evaluator can take and the budget allows."""
-        while len(self._queue.claimed) < self._evaluator.capacity:
-            trial = self._retry(lambda: self._queue.claim_waiting(limit=self.budget.trials))
-            if trial is None and len(self._queue.state.planned()) < self.budget.trials:
-                trial = self._suggest()
-            if trial is None:
+        while (free := self._evaluator.capacity - len(self._queue.claimed)) > 0:
+            waiting = self._retry(lambda: self._queue.claim_waiting(limit=self.budget.trials))
+            trials = [] if waiting is None else [waiting]
+            if waiting is None and (left := self.budget.trials - len(self._queue.state.planned())) > 0:
+                trials = self._suggest(min(free, left))
+            if not trials:
                 return
             self._update_optimizer()
-            logger.info("trial %d started: %s", trial.number, trial.config)
-            self._evaluating[trial.number] = trial
-            self._evaluator.start(trial.number, trial.config)
+            for trial in trials:
+                logger.info("trial %d started: %s", trial.number, trial.config)
+                self._evaluating[trial.number] = trial
+                self._evaluator.start(trial.number, trial.config)
 
     def _report_finished(self) -> None:
         """Report the trials that this worker has finished; another one may have taken over one of them."""
@@ -167,46 +169,55 @@ class Worker:
         """Claim the next of the configurations to try first; None if they have all been tried or claimed."""
         while self._first:
             config = self._first.pop(0)
-            if not self._queue.has(config) and (trial := self._claim(config, {"reason": FIRST})) is not None:
+            if not self._queue.has(config) and (trial := self._claim([(config, {"reason": FIRST})])[0]) is not None:
                 return trial
         return None
 
-    def _claim(self, config: Config, note: dict[str, Any]) -> ClaimedTrial | None:
-        return self._retry(lambda: self._queue.claim(config, limit=self.budget.trials, influence=note))
+    def _claim(self, configs: Sequence[tuple[Config, dict[str, Any]]]) -> list[ClaimedTrial | None]:
+        return self._retry(lambda: self._queue.claim_all(configs, limit=self.budget.trials))
 
-    def _suggest(self) -> ClaimedTrial | None:
+    def _suggest(self, count: int) -> list[ClaimedTrial]:
+        """Claim a configuration to try first or, when there is none left, ``count`` suggestions in one step."""
         if (requested := self._claim_first()) is not None:
-            return requested
-        try:
-            config = self._optimizer.ask()
-        except ExhaustedError:
-            self._exhausted = True
-            return None
-        explanation = self._optimizer.explain()
-        if any(entry.weight is not None for entry in explanation.past):
-            self._past_weight = 1.0 - (explanation.target.weight or 0.0)
-        trial = self._claim(config, influence_note(explanation))
-        if trial is None:
-            self._optimizer.cancel(config)
-            self._update_optimizer()
-        else:
-            self._pending[trial.number] = config
-        return trial
+            return [requested]
+        configs: list[tuple[Config, dict[str, Any]]] = []
+        while len(configs) < count:
+            try:
+                config = self._optimizer.ask()
+            except ExhaustedError:
+                self._exhausted = True
+                break
+            explanation = self._optimizer.explain()
+            if any(entry.weight is not None for entry in explanation.past):
+                self._past_weight = 1.0 - (explanation.target.weight or 0.0)
+            configs.append((config, influence_note(explanation)))
+        trials = self._claim(configs) if configs else []
+        for trial, (config, _) in zip(trials, configs, strict=True):
+            if trial is None:
+                self._optimizer.cancel(config)
+            else:
+                self._pending[trial.number] = config
+        self._update_optimizer()
+        return [trial for trial in trials if trial is not None]
 
-    def _finish(self, trial: ClaimedTrial, evaluation: Evaluation) -> None:
-        if evaluation.ok:
-            logger.info("trial %d finished: %r in %.3g s", trial.number, evaluation.value, evaluation.seconds)
-        else:
-            message = f"trial {trial.number} failed: {evaluation.notes[0]}"
-            logger.warning("trial %d failed in %.3g s: %s", trial.number, evaluation.seconds, evaluation.notes[0])
-            warnings.warn(message, FailedTrialWarning, stacklevel=_caller_level())
+    def _finish(self, results: Sequence[tuple[ClaimedTrial, Evaluation]]) -> None:
+        if not results:
+            return
+        for trial, evaluation in results:
+            if evaluation.ok:
+                logger.info("trial %d finished: %r in %.3g s", trial.number, evaluation.value, evaluation.seconds)
+            else:
+                message = f"trial {trial.number} failed: {evaluation.notes[0]}"
+                logger.warning("trial %d failed in %.3g s: %s", trial.number, evaluation.seconds, evaluation.notes[0])
+                warnings.warn(message, FailedTrialWarning, stacklevel=_caller_level())
         try:
-            self._retry(lambda: self._queue.finish(trial, evaluation))
+            self._retry(lambda: self._queue.finish_all(results))
         except StorageError:
-            state = State.OK if evaluation.ok else State.FAILED
-            self.unsaved.append(Trial(trial.config, evaluation.value, state, evaluation.seconds, evaluation.notes))
+            for trial, own in results:
+                state = State.OK if own.ok else State.FAILED
+                self.unsaved.append(Trial(trial.config, own.value, state, own.seconds, own.notes))
             raise
-        self._unreported.append(trial.number)
+        self._unreported += [trial.number for trial, _ in results]
 
     def _stop_reason(self) -> str:
         """Return why no further trial is started; empty if one is."""

@@ -143,6 +143,25 @@ def test_of_two_workers_that_claim_the_same_configuration_the_second_gives_way(w
     assert set(queue.read().running) == {0, 2}
 
 
+def test_several_claims_and_results_are_written_in_one_step_each(where: str) -> None:
+    queue, other = open_queue(where), open_queue(where)
+    assert other.claim(ONE, limit=9) is not None
+    configs = [{"a": k / 16, "k": "y"} for k in range(4)]
+    claims = queue.claim_all(
+        [(config, {"reason": str(config["a"])}) for config in (*configs[:2], ONE, *configs[2:])], limit=4
+    )
+    trials = [trial for trial in claims if trial is not None]
+    assert [trial.config for trial in trials] == configs[:3]  # not the one that runs, nor the one beyond the limit
+    assert states(where) == [("RUNNING", False)] * 3 + [("FAIL", True), ("RUNNING", False), ("FAIL", True)]
+    results = [Evaluation(0.5, 1.0), Evaluation(None, 2.0, ("no",)), Evaluation(0.25, 3.0)]
+    queue.finish_all(list(zip(trials, results, strict=True))[::-1])
+    state = open_queue(where).read()
+    assert [(state.finished[trial.number].value, state.finished[trial.number].seconds) for trial in trials] == [
+        (result.value, result.seconds) for result in results
+    ]
+    assert [state.influences[trial.number]["reason"] for trial in trials] == ["0.0", "0.0625", "0.125"]
+
+
 def test_no_more_trials_are_started_than_the_limit_allows(where: str) -> None:
     queue, other = open_queue(where), open_queue(where)
     assert queue.claim(ONE, limit=1) is not None
@@ -263,7 +282,7 @@ def test_the_second_claim_of_a_configuration_is_void_if_its_worker_died_before_i
         dead = {"machine": machine_id(), "pid": os.getpid(), "begun": "of an earlier process", "count": 0}
         patch.setattr(trial_queue, "heartbeat", lambda: dead)
         killed = open_queue(where)
-        patch.setattr(killed, "_confirm", lambda _trial, _limit: True)
+        patch.setattr(killed, "_stands", lambda _trial, _limit: True)
         assert killed.claim(ONE, limit=5) is not None
     state = queue.read()
     assert (list(state.planned()), state.void) == ([0], {1})

@@ -78,7 +78,13 @@ def process_start(pid: int) -> str | None:
 def heartbeat(count: int = 0) -> dict[str, Any]:
     """Return a heartbeat of this process, as it is written to a trial."""
     pid = os.getpid()
-    return {"machine": machine_id(), "pid": pid, "begun": process_start(pid), "count": count}
+    return {"machine": machine_id(), "pid": pid, "begun": _start_of_this_process(pid), "count": count}
+
+
+@cache
+def _start_of_this_process(pid: int) -> str | None:
+    """Return when this process started, which does not change; a forked process has another id."""
+    return process_start(pid)
 
 
 @dataclass(slots=True, eq=False)

@@ -93,7 +93,8 @@ def test_a_killed_run_can_be_resumed_at_once(tmp_path: Path) -> None:
 
 def test_a_full_disk_ends_the_run_with_one_sentence_and_a_file_of_what_is_known(tmp_path: Path) -> None:
     memory = tmp_path / "m.db"
-    Memory(memory).close()
+    with Memory(memory) as created:
+        assert created.store.optuna is not None  # which creates the file
     limit = memory.stat().st_size
     full = f"""
 import resource, signal

@@ -339,7 +339,7 @@ def test_what_cannot_be_run_is_said_before_anything_is_kept(recollect: Recollect
     refused(recollect(*tuned(), "echo", "{y}"), "placeholder {y}", "hyperparameters are x")
     refused(recollect(*tuned(space="nowhere.json"), "echo", "{x}"), "nowhere.json", "No such file")
     refused(recollect(*tuned("--method", "magic"), "echo", "{x}"), "magic")
-    assert not Path("tuning.db").exists()
+    assert Memory("tuning.db").runs() == []
     missing = recollect(*tuned())
     assert (missing.code, missing.out) == (2, "")
     assert "PROGRAM" in missing.err

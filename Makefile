@@ -49,11 +49,12 @@ test-lowest:
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
 	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct -e \
-	  '.[bench,dashboard,dask,mlflow,postgres,redis,sklearn]' 'hypothesis>=6.100' 'pytest>=8' 'pytest-xdist>=3.5'
+	  '.[bench,dashboard,dask,mlflow,postgres,redis,sklearn]' 'hypothesis>=6.100' 'pandas>=2.2' 'pytest>=8' \
+	  'pytest-xdist>=3.5'
 	.venv-lowest/bin/python -m pytest -n auto tests/integration/test_entry_points.py tests/contract/test_optuna_sampler.py \
 	  tests/contract/test_sklearn_search.py tests/unit/integrations/optuna tests/unit/storage/test_memory.py \
-	  tests/unit/storage/test_study_spaces.py tests/unit/storage/test_optuna_conversion.py tests/unit/storage/importers \
-	  tests/unit/report/dashboard
+	  tests/unit/storage/test_study_spaces.py tests/unit/storage/test_optuna_conversion.py tests/unit/storage/importers/test_optuna.py \
+	  tests/unit/storage/importers/test_mlflow.py tests/unit/report/dashboard
 
 # In a real Chromium, installed where that is possible. Separate, to keep `make test` short.
 test-browser: $(VENV)/.dev

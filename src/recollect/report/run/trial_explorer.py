@@ -14,12 +14,12 @@ import numpy as np
 
 from recollect.analysis.config_text import value_json
 from recollect.analysis.run_data import RunData
-from recollect.analysis.run_progress import value_ranks
 from recollect.analysis.source_usefulness import SourcePredictions
 from recollect.analysis.trial_records import STATES, SuggestionNote, TrialRecord, hyperparameter_names
 from recollect.report.formatting import IN_TEXT, printable
 from recollect.report.html import Html, data_block, tag
 from recollect.report.table import MINUTE
+from recollect.runs.run import sign_of
 
 NUMBER, MOMENT, WORDS = "number", "moment", "words"  # classes of cells
 COLUMNS = (
@@ -97,8 +97,11 @@ class _Index:
 
 def _ranks(data: RunData) -> dict[int, int]:
     """Return the rank of each trial with a value by its number; ties share the better one."""
-    ranks = value_ranks(data.run)
-    return {number: int(np.floor(rank)) for number, rank in zip(data.numbers, ranks, strict=True) if np.isfinite(rank)}
+    from scipy.stats import rankdata
+
+    ok = [(number, trial.value) for number, trial in zip(data.numbers, data.run.trials, strict=True) if trial.ok]
+    values = sign_of(data.run.direction) * np.array([value for _, value in ok], dtype=np.float64)
+    return {number: int(rank) for (number, _), rank in zip(ok, rankdata(values, method="min"), strict=True)}
 
 
 def _detail(record: TrialRecord, sources: _Index, predictions: SourcePredictions | None) -> dict[str, Any]:

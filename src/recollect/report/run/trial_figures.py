@@ -37,7 +37,9 @@ def timeline_figure(data: RunData) -> Figure | None:
     size, unit = next(((size, unit) for size, unit in reversed(UNITS) if total >= 2 * size), UNITS[0])
     spans = [lanes.spans[place] for place in thinned(len(lanes.spans), MAX_SPANS)]
     states = [state for state in STATES if any(span.record.state == state for span in spans)]
-    bars = [_bars([span for span in spans if span.record.state == state], state, size) for state in states]
+    bars = [
+        _bars([span for span in spans if span.record.state == state], state, size=size, total=total) for state in states
+    ]
     keys = tuple(
         LegendKey(f"{state} trials", (place,), STATE_COLOURS[state], mark="area") for place, state in enumerate(states)
     )
@@ -52,11 +54,15 @@ def timeline_figure(data: RunData) -> Figure | None:
     )
 
 
-def _bars(spans: Sequence[TrialSpan], state: RecordState, size: float) -> Spec:
+def _bars(spans: Sequence[TrialSpan], state: RecordState, *, size: float, total: float) -> Spec:
+    """The trials of one state; places are as exact as a screen can show them."""
+    digits = 4 - int(np.ceil(np.log10(max(total / size, 1e-6))))
+    starts = np.round([span.start / size for span in spans], digits)
+    lengths = np.round([(span.end - span.start) / size for span in spans], digits)
     hover = [[span.record.number, state, duration_text(span.end - span.start)] for span in spans]
     return trace(
-        type="bar", orientation="h", y=[span.lane for span in spans], base=rounded([s.start / size for s in spans], 6),
-        x=rounded([(span.end - span.start) / size for span in spans], 6), width=0.7, customdata=hover,
+        type="bar", orientation="h", y=[span.lane for span in spans], base=rounded(starts, 6),
+        x=rounded(lengths, 6), width=0.7, customdata=hover,
         marker={"color": f"@{STATE_COLOURS[state]}:0.85", "line": {"color": "@card", "width": 0.5}},
         hovertemplate=TIMELINE_HOVER,
     )  # fmt: skip
@@ -72,7 +78,7 @@ def _timeline_table(lanes: Timeline) -> Table:
     rows = []
     for place, name in enumerate(lanes.lanes):
         own = [span for span in lanes.spans if span.lane == place]
-        rows.append((name, len(own), sum(span.end - span.start for span in own)))
+        rows.append((name, len(own), round(sum(span.end - span.start for span in own), 3)))
     return simple_table("Trials by worker", [("worker", ""), ("trials", ",.0f"), ("busy, s", ",.1f")], rows)
 
 

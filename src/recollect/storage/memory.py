@@ -143,6 +143,11 @@ class Memory(MemoryTasks):
         """
         return [stored.run for stored in self.stored_runs(problem, tags=tags, since=since)]
 
+    @property
+    def exists(self) -> bool:
+        """Whether there is something to read; the first write creates a memory."""
+        return not self._store.missing
+
     def run(self, task: str, problem: str = DEFAULT_PROBLEM) -> Run:
         """Return the run of a task.
 

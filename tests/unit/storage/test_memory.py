@@ -451,3 +451,10 @@ def test_a_configuration_that_no_storage_holds_is_refused_before_anything_is_sto
     with pytest.raises(InputError, match=r"run 't'.*expected"):
         memory.add(Run("t", [config], [0.5]))
     assert not (tmp_path / "m.db").exists()
+
+
+def test_a_memory_exists_once_something_was_written(tmp_path: Path) -> None:
+    with Memory(tmp_path / "new.db") as memory:
+        assert not memory.exists
+        memory.add(Run("a", [{"x": 0.5}], [1.0], space={"x": (0.0, 1.0)}))
+        assert memory.exists

@@ -261,6 +261,8 @@ def _no_success(result: Result, *, remembered: bool) -> InputError:
 
 def _check_scoring(memory: Memory, problem: str, task: str, *, scoring_id: str) -> None:
     """Refuse a task with trials that were scored differently; a task named after the data has none."""
+    if not memory.exists:
+        return
     try:
         run = memory.run(task, problem)
     except InputError:  # not started yet

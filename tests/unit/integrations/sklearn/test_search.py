@@ -355,8 +355,8 @@ class TestMemory:
     def test_data_that_are_scored_in_another_way_are_another_task(
         self, change: dict[str, Any], storage: InMemoryStorage
     ) -> None:
-        before = smooth(memory=storage, trials=2).fit(*IRIS)
-        after = smooth(memory=storage, trials=2).set_params(**change).fit(*IRIS)
+        before = smooth(memory=storage, problem="bayes", trials=2).fit(*IRIS)
+        after = smooth(memory=storage, problem="bayes", trials=2).set_params(**change).fit(*IRIS)
         assert after.task_ != before.task_
         assert after.task_.partition("-")[0] == before.task_.partition("-")[0]
         assert [entry.task for entry in after.explanation_.past] == [before.task_]

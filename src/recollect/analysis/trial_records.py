@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from recollect.runs.run import Config, Run, State, Trial
 from recollect.storage.sql_read import StoredTrial, duration
-from recollect.storage.studies import INFLUENCE_KEY, VOID_KEY
+from recollect.storage.studies import INFLUENCE_KEY, PLACE_KEY, VOID_KEY
 from recollect.tuning.heartbeat import HEARTBEAT_KEY
 
 RecordState: TypeAlias = Literal["finished", "failed", "pruned", "running"]
@@ -24,7 +24,6 @@ STATE_OF: Mapping[str, RecordState] = {
     "COMPLETE": "finished", "FAIL": "failed", "PRUNED": "pruned", "RUNNING": "running",
 }  # fmt: skip
 STATE_OF_TRIAL: Mapping[State, RecordState] = {State.OK: "finished", State.FAILED: "failed", State.PRUNED: "pruned"}
-WORKER_KEY, LOG_KEY = "recollect:worker", "recollect:log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,22 +109,27 @@ def _stored_record(trial: StoredTrial, state: RecordState, counted: Trial | None
         state = "failed"  # its value is not finite
     if state == "pruned" and reports:
         value = reports[-1][1]
-    log = trial.user_attrs.get(LOG_KEY)
     return TrialRecord(
         trial.number, state, dict(trial.params if counted is None else counted.config), value, duration(trial),
         trial.datetime_start, trial.datetime_complete, _worker(trial), () if counted is None else counted.notes,
-        log if isinstance(log, str) else None, reports, read_note(trial.user_attrs.get(INFLUENCE_KEY)),
+        _log(trial), reports, read_note(trial.user_attrs.get(INFLUENCE_KEY)),
     )  # fmt: skip
 
 
 def _worker(trial: StoredTrial) -> str | None:
-    """Return the name of the worker that ran a trial: its number, or the process that sent its heartbeats."""
-    number, beat = trial.user_attrs.get(WORKER_KEY), trial.system_attrs.get(HEARTBEAT_KEY)
-    if isinstance(number, int | str):
-        return f"worker {number}"
-    if isinstance(beat, Mapping) and "pid" in beat:
-        return f"process {beat['pid']}"
-    return None
+    """Return the name of the worker that ran a trial: the process that sent its heartbeats, and its host if known."""
+    beat, place = trial.system_attrs.get(HEARTBEAT_KEY), trial.user_attrs.get(PLACE_KEY)
+    if not isinstance(beat, Mapping) or "pid" not in beat:
+        return None
+    host = f" on {place['host']}" if isinstance(place, Mapping) and "host" in place else ""
+    return f"process {beat['pid']}{host}"
+
+
+def _log(trial: StoredTrial) -> str | None:
+    """Return the file with the output of a program, if it was kept."""
+    place = trial.user_attrs.get(PLACE_KEY)
+    folder = place.get("logs") if isinstance(place, Mapping) else None
+    return f"{folder}/{trial.number}.out" if isinstance(folder, str) else None
 
 
 def run_records(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from ast import literal_eval
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,13 @@ import pytest
 import recollect
 from recollect.analysis.config_text import config_arguments, config_json, config_python
 from recollect.analysis.run_data import read_run_data
-from recollect.analysis.trial_records import RecordState, TrialRecord, read_note, state_counts
+from recollect.analysis.trial_records import RecordState, TrialRecord, read_note, state_counts, stored_records
 from recollect.analysis.trial_timeline import timeline, value_distribution
+from recollect.runs.run import Trial
 from recollect.storage.memory import Memory
+from recollect.storage.sql_read import StoredTrial
+from recollect.storage.studies import PLACE_KEY
+from recollect.tuning.heartbeat import HEARTBEAT_KEY
 
 CONFIG = {"lr": 0.1 + 0.2, "depth": np.int64(3), "one": 1.0, "kernel": "a 'b' \N{GREEK SMALL LETTER MU}", "flag": True}
 
@@ -72,6 +77,18 @@ def test_a_prediction_that_is_no_pair_of_numbers_is_unknown(mean: Any, std: Any)
     note = read_note({"reason": "r", "mean": mean, "std": std})
     assert note is not None
     assert note.expected is None
+
+
+def test_the_host_and_the_log_of_a_program_are_named() -> None:
+    place = {"host": "node7", "logs": "/logs/covertype"}
+    stored = StoredTrial(
+        *(1, 5, "COMPLETE", None, None, [1.0], {"x": 1.0}, {PLACE_KEY: place}),
+        *({HEARTBEAT_KEY: {"pid": 12}}, {}),
+    )
+    (record,) = stored_records([stored], {5: Trial({"x": 1.0}, 1.0)})
+    assert (record.worker, record.log) == ("process 12 on node7", "/logs/covertype/5.out")
+    (unknown,) = stored_records([replace(stored, user_attrs={PLACE_KEY: "?"}, system_attrs={})], {})
+    assert (unknown.worker, unknown.log) == (None, None)
 
 
 def test_configurations_to_copy_keep_all_digits_and_types() -> None:

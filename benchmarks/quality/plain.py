@@ -3,7 +3,7 @@
     OPENBLAS_NUM_THREADS=1 python benchmarks/quality/plain.py run --out plain.csv --seeds 20 --contestants gp random
     OPENBLAS_NUM_THREADS=1 python benchmarks/quality/plain.py run --out plain.csv --seeds 20 \\
         --contestants optuna-gp optuna-tpe --python PEERS/bin/python
-    python benchmarks/quality/plain.py report plain.csv --figure docs/figures/plain-bo.png
+    python benchmarks/quality/plain.py report plain.csv
 
 Contestants: any method of recollect, and ``optuna-gp``, ``optuna-tpe``, ``smac`` and ``skopt``, which run in the
 interpreter ``--python`` (a virtual environment of their own, see docs/plain-bo.md). That process only suggests; all
@@ -392,6 +392,51 @@ def read_rows(path: Path) -> list[list[str]]:
         return list(csv.reader(file))[1:]
 
 
+def report(options: argparse.Namespace) -> None:
+    """Print medians, quartiles, mean ranks and times over the seeds that all contestants have."""
+    runs: dict[tuple[str, str], dict[int, list[float]]] = {}
+    pace: dict[str, list[float]] = {}
+    for path in options.files:
+        for problem, contestant, seed, seconds, regrets in read_rows(path):
+            if contestant in (options.contestants or [contestant]):
+                values = [float(regret) for regret in regrets.split()]
+                runs.setdefault((problem, contestant), {})[int(seed)] = values
+                pace.setdefault(contestant, []).append(1000 * float(seconds) / len(values))
+    contestants = list(options.contestants or dict.fromkeys(contestant for _, contestant in runs))
+    problems = [p for p in dict.fromkeys(p for p, _ in runs) if all((p, c) in runs for c in contestants)]
+    for after in AFTER:
+        print_table(runs, problems, contestants, after)
+    print("\nms per suggestion, median over runs")
+    for contestant in contestants:
+        print(f"{contestant:<12}{np.median(pace[contestant]):8.1f}")
+
+
+def print_table(
+    runs: dict[tuple[str, str], dict[int, list[float]]], problems: list[str], contestants: list[str], after: int
+) -> None:
+    """Print one row per problem, then the mean ranks with the critical difference of the Nemenyi test (p = 0.05)."""
+    from scipy.stats import friedmanchisquare, rankdata, studentized_range
+
+    print(f"\nregret after {after} trials: median (quartiles)")
+    print("".join(f"{text:<26}" for text in ("problem (seeds)", *contestants)))
+    ranks = []
+    for problem in problems:
+        seeds = sorted(set.intersection(*(set(runs[problem, c]) for c in contestants)))
+        rows = [[runs[problem, c][seed] for seed in seeds] for c in contestants]
+        if not seeds or len(rows[0][0]) < after:
+            continue
+        values = np.array([[run[after - 1] for run in own] for own in rows])
+        cells = [f"{m:.3g} ({a:.2g} .. {b:.2g})" for a, m, b in np.percentile(values, [25, 50, 75], axis=1).T]
+        print("".join(f"{text:<26}" for text in (f"{problem} ({len(seeds)})", *cells)))
+        ranks.append(rankdata(values, axis=0).mean(axis=1))
+    if len(ranks) > 2 and len(contestants) > 2:
+        k = len(contestants)
+        critical = studentized_range.ppf(0.95, k, np.inf) / math.sqrt(2) * math.sqrt(k * (k + 1) / (6 * len(ranks)))
+        p = friedmanchisquare(*np.array(ranks).T).pvalue
+        means = ", ".join(f"{c} {r:.2f}" for c, r in zip(contestants, np.mean(ranks, axis=0), strict=True))
+        print(f"mean rank over {len(ranks)} problems: {means}; Friedman p {p:.2g}, critical difference {critical:.2f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -406,8 +451,11 @@ def main() -> None:
     runner.add_argument("--data", type=Path, default=None)
     runner.add_argument("--python", default=sys.executable, help="interpreter that has the peers")
     commands.add_parser("suggest", help="what a peer's interpreter runs")
+    reporter = commands.add_parser("report", help="print what files of results say")
+    reporter.add_argument("files", type=Path, nargs="+")
+    reporter.add_argument("--contestants", nargs="+", default=None)
     options = parser.parse_args()
-    {"run": lambda: run(options), "suggest": serve}[options.command]()
+    {"run": lambda: run(options), "suggest": serve, "report": lambda: report(options)}[options.command]()
 
 
 if __name__ == "__main__":

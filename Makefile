@@ -49,7 +49,7 @@ test-lowest:
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
 	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --resolution lowest-direct -e \
-	  '.[bench,dashboard,dask,mlflow,postgres,redis,sklearn]' 'hypothesis>=6.100' 'pandas>=2.2' 'pytest>=8' \
+	  '.[bench,dashboard,dask,mlflow,postgres,redis,sklearn]' 'hypothesis>=6.100' 'pandas>=2.2.1' 'pytest>=8' \
 	  'pytest-xdist>=3.5'
 	.venv-lowest/bin/python -m pytest -n auto tests/integration/test_entry_points.py tests/contract/test_optuna_sampler.py \
 	  tests/contract/test_sklearn_search.py tests/unit/integrations/optuna tests/unit/storage/test_memory.py \

@@ -101,15 +101,15 @@ def test_a_run_learns_from_earlier_runs_of_the_same_problem_only(tmp_path: Path)
 
 
 def test_an_unfinished_task_is_resumed_and_is_not_its_own_past(tmp_path: Path) -> None:
-    whole = quietly(bowl, trials=20, method="gp")
-    first = quietly(bowl, trials=8, method="gp", memory=tmp_path / "m.db", problem="p", task="t")
+    whole = quietly(bowl, trials=20, method="gp+paper")
+    first = quietly(bowl, trials=8, method="gp+paper", memory=tmp_path / "m.db", problem="p", task="t")
     calls = []
 
     def counted(config: dict[str, Any]) -> float:
         calls.append(config)
         return bowl(config)
 
-    second = quietly(counted, trials=20, method="gp", memory=tmp_path / "m.db", problem="p", task="t")
+    second = quietly(counted, trials=20, method="gp+paper", memory=tmp_path / "m.db", problem="p", task="t")
     assert len(calls) == 12
     assert second.run.configs[:8] == first.run.configs
     assert second.run.configs[:10] == whole.run.configs[:10]

@@ -42,7 +42,9 @@ def test_the_overview_shows_design_weighting_and_scaling_of_the_catalog(name: st
     _, design, weighting, acquisition, scaling = next(row for row in table("name") if row[0] == name)
     points = "all" if method.design.points is None else str(method.design.points)
     where = ", in the box" if method.box is not None else ""
-    kind = {"latin-hypercube": "Latin hypercube", "sobol": "default + Sobol"}.get(method.design.kind, method.design.kind)
+    kind = {"latin-hypercube": "Latin hypercube", "sobol": "default + Sobol"}.get(
+        method.design.kind, method.design.kind
+    )
     assert design == f"{kind}, {points}{where}"
     kinds = {
         RankingWeighting: "ranking",

@@ -19,7 +19,7 @@ from recollect.bench.data import download
 from recollect.bench.data.download import DownloadProgress, PublishedFile, find_file
 from recollect.bench.data.lcbench import SOURCE as LCBENCH
 from recollect.bench.data.lcbench import lite_files, load_lcbench, read_lcbench
-from recollect.bench.data.oboe import DATA_SETS, MEMBER, OBOE, TITLES, WHEEL, load_oboe, oboe_notation
+from recollect.bench.data.oboe import DATA_SETS, MEMBER, OBOE, OBTAINED, TITLES, WHEEL, load_oboe, oboe_notation
 from recollect.bench.data.oboe import SOURCE as OBOE_SOURCE
 from recollect.bench.data.openml_bot import load_bot, read_bot
 from recollect.bench.data.schilling import COMMIT, REPOSITORY, expected_grid, load_grid
@@ -259,13 +259,13 @@ def _table_file(name: str) -> Entry:
 
 def _oboe(name: str) -> Entry:
     def load_entry(path: Path, *_: object) -> Benchmark:
-        return load_oboe(name, find_file(path, WHEEL.file))
+        return load_oboe(name, find_file(path, WHEEL))
 
     learner = OBOE[name]
     title = "twelve learners as one space, measured" if learner is None else f"{TITLES[learner]}, measured"
     size = BenchmarkSize(DATA_SETS, *map(len, oboe_notation(name)))
-    names, facts = ("oboe", WHEEL.file, Path(MEMBER).name), ("BSD-3-Clause", "", "oboe")
-    return Entry(name, title, OBOE_SOURCE, load_entry, size, (WHEEL,), names, *facts, check=load_entry)
+    names, facts = ("oboe", WHEEL, Path(MEMBER).name), ("BSD-3-Clause", OBTAINED, "oboe")
+    return Entry(name, title, OBOE_SOURCE, load_entry, size, (), names, *facts, check=load_entry)
 
 
 def _embedded(name: str, title: str, load_named: Callable[[str], Benchmark]) -> Entry:

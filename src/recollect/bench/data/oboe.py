@@ -25,7 +25,6 @@ import numpy as np
 
 from recollect._files import read_text
 from recollect.bench.benchmark import About, Benchmark, conditional_space, did_you_mean
-from recollect.bench.data.download import PublishedFile
 from recollect.bench.problems.tabular import shared_table
 from recollect.errors import InputError
 from recollect.numerics.arrays import FloatArray
@@ -33,17 +32,13 @@ from recollect.runs.run import Config
 from recollect.space.space import Space
 from recollect.storage.formats.csv_columns import csv_rows
 
-SOURCE = "https://pypi.org/project/oboe/0.2.0"
+SOURCE = "the Python package oboe 0.2.0"
+OBTAINED = "`pip download --no-deps oboe==0.2.0` brings the wheel that holds it"
 CITATION = (
     "C. Yang, Y. Akimoto, D. W. Kim, M. Udell: OBOE - Collaborative Filtering for AutoML Model Selection. KDD 2019"
 )
 MEMBER = "oboe/defaults/Oboe/error_matrix.csv"
-WHEEL = PublishedFile(
-    "https://files.pythonhosted.org/packages/py3/o/oboe/oboe-0.2.0-py3-none-any.whl",
-    "oboe-0.2.0-py3-none-any.whl",
-    52921909,
-    "sha256:0cb81ba4636b5b4918d7364b6325e2e0316ebd95efb5187f2dfd8cffdc9976a3",
-)
+WHEEL = "oboe-0.2.0-py3-none-any.whl"
 SHA256 = "d8c67fa3f8a01aa10cbe6711bed31f85653262e081eebe53f9e259f6a88c3f2e"  # of the matrix
 DATA_SETS = 418
 

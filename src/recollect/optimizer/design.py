@@ -17,15 +17,12 @@ import numpy as np
 
 from recollect.numerics.arrays import BoolArray, FloatArray, IntArray, unique_rows
 from recollect.optimizer.method import POINTS_WITHOUT_PAST, Method
-from recollect.runs.run import Run
 from recollect.space.sampling import latin_hypercube, sobol, uniform
 from recollect.space.space import Space
 from recollect.transfer.sources import SourceData, Sources
 from recollect.transfer.task_prior import PreparedTaskPrior
 
 MAX_PREDICTIONS = 2_000_000
-EXPLORATION_POINTS = 6  # of a Sobol design, its default included, that follow one by one where a run stalls
-TRIALS_BEFORE_EXPLORATION = 2
 MIN_SOBOL_POINTS, TRIALS_PER_POINT = 3, 6  # a Sobol design takes at most every sixth trial, but at least three
 
 
@@ -115,18 +112,6 @@ def design_size(method: Method, horizon: int, *, learned: bool) -> int:
     if method.design.kind == "sobol" and method.design.points is not None:  # short runs need their trials
         return max(MIN_SOBOL_POINTS, min(method.design.points, horizon // TRIALS_PER_POINT))
     return horizon if method.design.points is None else method.design.points
-
-
-def stalled(run: Run, index: int) -> bool:
-    """Return whether trial ``index`` should explore: after every few trials that have brought nothing better.
-
-    A short design may miss all that is good. The model then knows only a plateau, and exploits its small differences.
-    """
-    best = run.best
-    if best is None:
-        return False
-    since = index - 1 - next(number for number, trial in enumerate(run.trials) if trial is best)
-    return since > 0 and since % TRIALS_BEFORE_EXPLORATION == 0
 
 
 def nearest_candidates(candidates: FloatArray, points: FloatArray, space: Space) -> FloatArray:

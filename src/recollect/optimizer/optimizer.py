@@ -19,15 +19,7 @@ from recollect.numerics.arrays import BoolArray, FloatArray, row_key
 from recollect.numerics.linalg import single_threaded
 from recollect.optimizer.catalog import method as find_method
 from recollect.optimizer.catalog import without_past
-from recollect.optimizer.design import (
-    EXPLORATION_POINTS,
-    TRIALS_BEFORE_EXPLORATION,
-    design_size,
-    draw_design,
-    learned_design,
-    prior_design,
-    stalled,
-)
+from recollect.optimizer.design import design_size, draw_design, learned_design, prior_design
 from recollect.optimizer.explanation import Explanation, explain
 from recollect.optimizer.history import History
 from recollect.optimizer.method import POINTS_WITHOUT_PAST, Method
@@ -294,9 +286,7 @@ class Optimizer:
             model = self._fit_model()
             self._weight_sum = self._weight_sum + model.weights.values
             self._model_suggestions += 1
-            reason = "exploring: past runs do not order the results better than chance"
-            missing = POINTS_WITHOUT_PAST - index  # from the initial design of plain Bayesian optimization
-            if model.no_useful_source and missing > 0 and (point := self._explore(missing, reason)) is not None:
+            if model.no_useful_source and (point := self._explore(index)) is not None:
                 return point
             ensemble = model.ensemble(self._pending_rows())
             suggestion = suggest_by_model(acquisition, ensemble, untried, search=self._method.search, rng=rng)
@@ -313,17 +303,18 @@ class Optimizer:
         size = min(size, len(self._design))
         learned = self._method.design.kind == "portfolio" and sources is not None
         if index >= size and (not learned or self._history.can_be_modelled()):
-            explores = self._method.design.kind == "sobol" and stalled(self.run, index)
-            reason = f"exploring: {TRIALS_BEFORE_EXPLORATION} trials in a row have brought nothing better"
-            return self._explore(EXPLORATION_POINTS, reason) if explores else None
+            return None
         name = "the portfolio learned from past runs" if learned else "the initial design"
         return self._first_untaken(self._design, "point {} of " + name)
 
-    def _explore(self, size: int, reason: str) -> Suggestion | None:
-        """Return the next of ``size`` points drawn without regard to the model; None if all are taken."""
+    def _explore(self, index: int) -> Suggestion | None:
+        """Return the next of the points that are missing from the initial design of plain Bayesian optimization."""
+        if (missing := POINTS_WITHOUT_PAST - index) <= 0:
+            return None
         if self._exploration is None:
             rng = self._stream(DESIGN, 1)
-            self._exploration = draw_design(self._method, self._space, self._all_candidates(), size=size, rng=rng)
+            self._exploration = draw_design(self._method, self._space, self._all_candidates(), size=missing, rng=rng)
+        reason = "exploring: past runs do not order the results better than chance"
         return self._first_untaken(self._exploration, reason)
 
     def _first_untaken(self, rows: FloatArray, reason: str) -> Suggestion | None:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, ForbiddenEqualsClause
 from scipy.stats import chisquare
 
-from recollect import FAILED, Optimizer, Run
 from recollect.optimizer.catalog import method
-from recollect.optimizer.design import draw_design, nearest_candidates, stalled
+from recollect.optimizer.design import draw_design, nearest_candidates
 from recollect.optimizer.method import Design, Method
 from recollect.optimizer.suggestion import Untried, suggest_at_random
 from recollect.space.space import Space, compile_space
@@ -113,28 +110,3 @@ def test_a_design_on_candidates_consists_of_candidates() -> None:
     X = draw_design(method("gp"), FLAT, candidates, size=10, rng=np.random.default_rng(0))
     assert len({tuple(x) for x in X}) == 10
     assert {tuple(x) for x in X} <= {tuple(x) for x in candidates}
-
-
-@pytest.mark.parametrize(
-    ("values", "explores"),
-    [
-        ([3.0, 2.0, 1.0], [5, 7, 9, 11]),
-        ([1.0, 2.0, 2.0, 2.0], [5, 7, 9, 11]),
-        ([3.0, 1.0, FAILED, 2.0], [4, 6, 8, 10]),
-        ([FAILED, FAILED], []),
-    ],
-)
-def test_a_run_explores_after_every_two_trials_that_brought_nothing(values: list[Any], explores: list[int]) -> None:
-    run = Run("r", [{"a": 0.1 * k, "b": 0.5} for k in range(len(values))], values)
-    assert [index for index in range(len(values), 12) if stalled(run, index)] == explores
-
-
-def test_where_a_plateau_hides_the_optimum_the_design_goes_on_point_by_point() -> None:
-    optimizer = Optimizer({"a": (0.0, 1.0), "b": (0.0, 1.0)}, method="gp", horizon=60, seed=1)
-    reasons = []
-    for _ in range(40):
-        config = optimizer.ask()
-        reasons.append(optimizer.explain().reason)
-        optimizer.tell(config, 1.0)
-    exploring = [number for number, reason in enumerate(reasons) if reason.startswith("exploring")]
-    assert exploring == [5, 7, 9, 11, 13]

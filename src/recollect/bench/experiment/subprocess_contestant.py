@@ -48,7 +48,11 @@ class SubprocessContestant:
         ]
         candidates = None if setting.candidates is None else self._legal(setting.candidates)
         limits = {"horizon": setting.horizon, "seed": setting.seed, "candidates": candidates}
-        self._send({"space": json.loads(to_json(setting.space)), "past": past, **limits})
+        try:
+            self._send({"space": json.loads(to_json(setting.space)), "past": past, **limits})
+        except InputError:  # it has ended already, and nobody else can close what is open
+            self.close()
+            raise
 
     def ask(self) -> Config:
         """Return what the program answers."""

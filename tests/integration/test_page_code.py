@@ -11,14 +11,14 @@ from tests.helpers.documents import ROOT, code_blocks, execute
 # Their code is run by tests of their own.
 ELSEWHERE = [
     *("command-line.md", "experiments.md", "importing.md", "memory.md", "methods.md", "optuna.md", "scikit-learn.md"),
-    "sequence.md",
+    *("callbacks.md", "sequence.md", "worker-recipes.md"),
 ]
 PAGES = [
     page for page in sorted(ROOT.glob("docs/**/*.md")) if page.relative_to(ROOT / "docs").as_posix() not in ELSEWHERE
 ]
 WITH_CODE = [page for page in PAGES if code_blocks(page.read_text())]
 FILE = r"# \S+\.py\n"  # the first line of a block that is a file
-LANGUAGES = {"python", "sh", "text", "console", "json", "toml"}
+LANGUAGES = {"python", "sh", "text", "console", "json", "toml", "yaml", "bash"}
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)

@@ -22,8 +22,9 @@ def test_the_tutorials_run_as_written_one_after_the_other(tmp_path: Path) -> Non
 
 
 def test_the_page_on_memory_runs_as_written(tmp_path: Path) -> None:
-    (block,) = code_blocks((ROOT / "docs" / "memory.md").read_text())
-    assert "['an old study', 'new']" in execute(*block, tmp_path)
+    use, administration = code_blocks((ROOT / "docs" / "memory.md").read_text())
+    assert "['an old study', 'new']" in execute(*use, tmp_path)
+    assert execute(*administration, tmp_path) == "['svm'] ['wine', 'iris'] 2\n"
 
 
 def test_the_page_on_callbacks_runs_as_written(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_it_suggests_what_the_optimizer_suggests_and_returns_the_best() -> None:
     assert result.best_config == opt.best.config
     assert result.best_value == opt.best.value
     assert result.stopped == "14 of 14 trials finished"
-    assert "best 0.0" in str(result)
+    assert f"best {result.best_value:.6g}" in str(result)
     assert result.explain().trials == 14
 
 

@@ -75,9 +75,11 @@ def test_seeds_differ_between_tasks_and_repetitions_but_not_between_methods(whol
 def test_the_initial_design_depends_on_seed_and_task_not_on_the_method(
     tmp_path: Path, whole: dict[RunKey, CompletedRun]
 ) -> None:
-    run_experiment(replace(PLAN, methods=("gcp",)), tmp_path, executor=LocalExecutor())
-    for key, run in results_in(tmp_path).items():
-        np.testing.assert_array_equal(run.values, whole[key._replace(method="gp")].values)  # ten points of a design
+    run_experiment(replace(PLAN, methods=("gcp", "gp+paper")), tmp_path, executor=LocalExecutor())
+    results = results_in(tmp_path)
+    assert {key.method for key in results} == {"gcp", "gp+paper"}
+    for key, run in results.items():
+        np.testing.assert_array_equal(run.values, results[key._replace(method="gcp")].values)  # ten points of a design
 
 
 class Stopping:

@@ -315,7 +315,7 @@ class TestMemory:
         assert again.cv_results_["params"] == first["params"]
         np.testing.assert_array_equal(again.cv_results_["split2_test_score"], first["split2_test_score"])
         assert not again.explanation_.past
-        assert len(Memory(storage).run(again.task_, "Brittle")) == 2
+        assert len(Memory(storage).run(again.task_, "Brittle: accuracy")) == 2
 
     def test_a_fit_with_more_trials_continues(self, storage: InMemoryStorage) -> None:
         few = smooth(memory=storage).fit(*IRIS)

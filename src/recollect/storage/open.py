@@ -20,6 +20,7 @@ from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from weakref import finalize
 
 from recollect._text import name_list
 from recollect.errors import InputTypeError, MissingExtraError, ReadOnlyStorageError, StorageError
@@ -285,9 +286,11 @@ def _database(name: str, address: str, *, known: bool) -> BaseStorage:
     persistent = url.database not in (None, "", ":memory:") or not sqlite
     if persistent and not known:
         _create_tables(name, address, options)
-    return get_storage(
-        RDBStorage(address, engine_kwargs=options, skip_compatibility_check=persistent, skip_table_creation=persistent)
+    storage = RDBStorage(
+        address, engine_kwargs=options, skip_compatibility_check=persistent, skip_table_creation=persistent
     )
+    finalize(storage, storage.engine.dispose)  # a memory that nobody closed leaves no open connection behind
+    return get_storage(storage)
 
 
 def _create_tables(name: str, address: str, options: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sqlite3
 from collections.abc import Callable
@@ -151,6 +152,7 @@ def test_a_password_may_contain_an_at_sign(monkeypatch: pytest.MonkeyPatch) -> N
     opened: list[str] = []
     monkeypatch.setattr(storages, "_create_tables", lambda _name, address, _options: opened.append(address))
     monkeypatch.setattr(optuna.storages.RDBStorage, "__init__", lambda *_, **__: None)
+    monkeypatch.setattr(optuna.storages.RDBStorage, "engine", SimpleNamespace(dispose=lambda: None), raising=False)
     monkeypatch.setattr(optuna.storages, "get_storage", lambda storage: storage)
     storages._database("name", "postgresql+psycopg://me:p@ss@host/name", known=False)
     assert opened == ["postgresql+psycopg://me:p%40ss@host/name"]
@@ -232,3 +234,16 @@ def test_names_that_a_server_cannot_store_are_refused_before_the_first_trial(
         with pytest.raises(InputError, match="512"):
             minimize(len, {name: (0.0, 1.0)}, trials=1, memory=memory, problem="p", task="new")
         assert [run.task for run in memory.runs()] == ["t", "any name"]
+
+
+def test_a_memory_that_nobody_closes_leaves_no_open_connection_behind(tmp_path: Path) -> None:
+    memory = Memory(tmp_path / "m.db")
+    memory.add(Run("t", [{"x": 0.5}], [1.0]), "p")
+    engine = memory._store.engine
+    assert engine is not None
+    with engine.connect():
+        pool = engine.pool
+    assert "Connections in pool: 1" in pool.status()
+    del memory
+    gc.collect()
+    assert "Connections in pool: 0" in pool.status()

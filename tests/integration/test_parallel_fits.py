@@ -5,20 +5,18 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.helpers.source_runs import make_run, record_fits
 
 from recollect.numerics.arrays import KernelShape
-from recollect.surrogate.fit import FitProblem, FitSettings
-from recollect.transfer import source_fitting
 from recollect.transfer.fit_cache import FitCache
 from recollect.transfer.source_fitting import fit_sources
-from recollect.transfer.sources import SourceData, SourceFit
+from recollect.transfer.sources import SourceFit
 
 SHAPE = KernelShape(np.zeros(2, dtype=bool), False)
 QUICK = SourceFit(restarts=1)
@@ -34,24 +32,9 @@ def key(i: int) -> bytes:
     return i.to_bytes(32, "big")
 
 
-def make_run(seed: int, n: int = 8) -> SourceData:
-    rng = np.random.default_rng(seed)
-    X = rng.random((n, 2))
-    return SourceData(f"task-{seed}", X, np.sin(6.0 * X[:, 0]) + 0.1 * rng.standard_normal(n))
-
-
 @pytest.fixture
 def fits(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
-    """Targets of the fits that were made."""
-    made: list[np.ndarray] = []
-    real = source_fitting.map_estimates
-
-    def counted(searches: Sequence[FitProblem], settings: FitSettings) -> list[np.ndarray]:
-        made.extend(search.z for search in searches)
-        return real(searches, settings)
-
-    monkeypatch.setattr(source_fitting, "map_estimates", counted)
-    return made
+    return record_fits(monkeypatch)
 
 
 def test_fits_do_not_depend_on_the_number_of_processes(fits: list[np.ndarray], tmp_path: Path) -> None:

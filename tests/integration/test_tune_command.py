@@ -11,17 +11,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
 from ConfigSpace import Float
+from tests.helpers.command_line import Done, Recollect, command_line
 
 from recollect import Memory, Run, compile_space
-from recollect.cli.main import app, main
+from recollect.cli.main import app
 from recollect.cli.tune import EXAMPLES
 from recollect.storage.studies import space_difference
 
@@ -42,29 +41,9 @@ print("loss:", x)
 """
 
 
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-
-Recollect = Callable[..., Done]
-
-
 @pytest.fixture
 def recollect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Recollect:
-    """Return the command line as `main` runs it."""
-
-    def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["recollect", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return Done(int(ended.value.code or 0), out, err)
-
-    return run
+    return command_line(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ import sys
 import warnings
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +19,10 @@ import optuna
 import pytest
 from rich.console import Console
 from rich.progress import Progress
+from tests.helpers.command_line import Done, Recollect, command_line
 
 from recollect import FAILED, Memory, RecollectWarning, Run
-from recollect.cli.main import app, main
+from recollect.cli.main import app
 from recollect.cli.memory import messages, printable
 from recollect.storage.importers.detection import read_runs
 
@@ -39,29 +39,9 @@ HOSTILE = [
 SPACE: dict[str, Any] = {"lr": (0.0, 1.0), "kernel": ["rbf", "poly"]}
 
 
-@dataclass(frozen=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-
-Recollect = Callable[..., Done]
-
-
 @pytest.fixture
 def recollect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Recollect:
-    """Return the command line as `main` runs it."""
-
-    def run(*arguments: object) -> Done:
-        monkeypatch.setattr(sys, "argv", ["recollect", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return Done(int(ended.value.code or 0), out, err)
-
-    return run
+    return command_line(monkeypatch, capsys)
 
 
 def example(task: str = "covertype", **given: Any) -> Run:

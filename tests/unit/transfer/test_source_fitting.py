@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.helpers.source_runs import make_run, record_fits
 
 from recollect.errors import InputError
 from recollect.numerics.arrays import KernelShape
 from recollect.processes import ProcessDiedError
-from recollect.surrogate.fit import FitProblem, FitSettings
 from recollect.surrogate.prior import Prior
 from recollect.transfer import source_fitting
 from recollect.transfer.fit_cache import FitCache
@@ -26,24 +26,9 @@ SHAPE = KernelShape(np.zeros(2, dtype=bool), False)
 QUICK = SourceFit(restarts=1)
 
 
-def make_run(seed: int, n: int = 8) -> SourceData:
-    rng = np.random.default_rng(seed)
-    X = rng.random((n, 2))
-    return SourceData(f"task-{seed}", X, np.sin(6.0 * X[:, 0]) + 0.1 * rng.standard_normal(n))
-
-
 @pytest.fixture
 def fits(monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
-    """Targets of the fits that were made."""
-    made: list[np.ndarray] = []
-    real = source_fitting.map_estimates
-
-    def counted(searches: Sequence[FitProblem], settings: FitSettings) -> list[np.ndarray]:
-        made.extend(search.z for search in searches)
-        return real(searches, settings)
-
-    monkeypatch.setattr(source_fitting, "map_estimates", counted)
-    return made
+    return record_fits(monkeypatch)
 
 
 def test_a_second_start_makes_no_fit(tmp_path: Path, fits: list[np.ndarray]) -> None:

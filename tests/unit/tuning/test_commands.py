@@ -5,32 +5,16 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from typing import Any
 
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, Integer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.helpers.command_spaces import conditional, filled, space
 
-from recollect import InputError, Space, compile_space
+from recollect import InputError, compile_space
 from recollect.tuning.commands import parse_command, parse_score
 
 PYTHON = (sys.executable, "-S", "-c")
-
-
-def space(**others: Any) -> Space:
-    return compile_space({"lr": (0.0, 1.0), "name": ["a", "b"], **others})
-
-
-def conditional() -> Space:
-    made = ConfigurationSpace()
-    kernel, depth = Categorical("kernel", ["tree", "line"]), Integer("depth", (1, 9))
-    made.add(kernel, depth, Float("lr", (0.0, 1.0)), EqualsCondition(depth, kernel, "tree"))
-    return compile_space(made)
-
-
-def filled(command: list[str], config: dict[str, Any], searched: Space | None = None) -> list[str]:
-    return parse_command(command, searched or space()).fill(config, score_file="SCORE")
 
 
 # Placeholders

@@ -239,7 +239,8 @@ def _summary(shown: Explanation) -> str:
     weight = sum(entry.mean_weight or 0.0 for entry in used)
     order = f"{share:.0%} of all pairs of results in the right order (chance: 50%)"
     if not _above_chance(share, shown.pairs, len(ordered)):
-        return f"Past runs did not help: the best of {len(used)}, {task!r}, puts {order}, no more than luck explains."
+        best = f"the best of {len(used)}, {task!r}, puts {order}, no more than luck explains"
+        return f"It is not clear that past runs helped: {best}."
     much = " little" if weight < SMALL_WEIGHT else ""
     say = f"past runs had {weight:.0%} of the weight in the suggestions"
     return f"Past runs helped{much}: {task!r} puts {order}, and {say}."

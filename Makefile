@@ -81,7 +81,7 @@ docs-serve: $(VENV)/.docs
 
 # Build the package, check it, run the documentation's code with the wheel in an empty environment. PUBLISH=1 refuses
 # placeholders.
-release-check: $(VENV)/.dev
+release-check: | $(BIN)/python
 	$(INSTALL) build twine
 	$(BIN)/python tools/release_check.py $(if $(PUBLISH),--publish)
 

@@ -6,7 +6,10 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-PUBLIC_MODULES = ("recollect", "recollect.optuna", "recollect.sklearn", "recollect.bench", "recollect.transfer")
+PUBLIC_MODULES = (
+    *("recollect", "recollect.optuna", "recollect.sklearn", "recollect.trackers", "recollect.bench"),
+    "recollect.transfer",
+)
 NOT_AN_OBJECT = {"recollect.__version__", "recollect.bench", "recollect.transfer"}
 
 
@@ -57,6 +60,11 @@ PAGES: Mapping[str, ApiPage] = {
         "Optuna and scikit-learn",
         "recollect inside other libraries. The guides: [Optuna](../optuna.md) and [scikit-learn](../scikit-learn.md).",
         ("recollect.optuna.", "recollect.sklearn."),
+    ),
+    "api/trackers.md": ApiPage(
+        "Trackers",
+        "Callbacks that report every trial to MLflow or Weights & Biases. The guide: [Callbacks](../callbacks.md).",
+        ("recollect.trackers.",),
     ),
     "api/benchmarks-and-weights.md": ApiPage(
         "Benchmarks and weights",

@@ -27,8 +27,14 @@ DIST = ROOT / "dist"
 RECIPE = ROOT / "conda" / "recipe.yaml"
 EXTRAS = "bench,report,sklearn"  # what the code of the pages needs
 PAGES = ("README.md", "docs/index.md", *sorted(f"docs/tutorials/{p.name}" for p in ROOT.glob("docs/tutorials/*.md")))
-IN_SDIST = ("tests/conftest.py", "docs/memory.md", "mkdocs.yml", "examples/README.md", "tools/site_map.py", "LICENSE")
-IN_WHEEL = ("recollect/py.typed", "recollect/cli/pages/memory.md", "recollect/report/assets/page.css")
+IN_SDIST = (
+    *("tests/conftest.py", "docs/memory.md", "docs/methods/gp.md", "mkdocs.yml", "examples/README.md", "LICENSE"),
+    *("tools/site_map.py", "benchmarks/results/grids.csv.gz", ".github/workflows/tests.yml"),
+)
+IN_WHEEL = (
+    *("recollect/py.typed", "recollect/cli/pages/memory.md", "recollect/cli/pages/methods/gp.md"),
+    "recollect/report/assets/page.css",
+)
 
 
 def build() -> tuple[Path, Path]:

@@ -1,4 +1,4 @@
-"""MkDocs hooks: pages that the repository has elsewhere, pages generated from the program, links of both.
+"""MkDocs hooks: pages that the repository has elsewhere, pages generated from the program, links and formulas.
 
 `mkdocs.yml` names this file. Pages outside ``docs/`` (`CHANGELOG.md` and the like) become pages of the site, so nothing
 is written twice. A link to a file that is no page of the site leads to the repository, or is plain text while the
@@ -12,9 +12,13 @@ import re
 import sys
 from pathlib import Path
 
+from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
+
+from recollect.cli.formulas import BLOCK, INLINE
+from recollect.cli.help_pages import page_title
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -22,11 +26,10 @@ sys.path.insert(0, str(ROOT / "tools"))
 from api_reference import api_reference  # noqa: E402
 from command_reference import command_reference  # noqa: E402
 from example_gallery import gallery  # noqa: E402
-from method_pages import split_methods  # noqa: E402
 from site_map import BORROWED, is_placeholder, page_of, project_urls  # noqa: E402
 
-METHODS, METHOD_PAGES = split_methods((ROOT / "docs" / "methods.md").read_text())
 FENCE = re.compile(r"(^```.*?^```)", flags=re.MULTILINE | re.DOTALL)
+FILE_NAME = re.compile(r"[\w/-]+\.md")  # of a page: a reader of the site knows its title
 LINK = re.compile(r"(!?)\[([^]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -41,10 +44,6 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     if not is_placeholder(urls["Documentation"]):
         config.site_url, config.repo_url = urls["Documentation"], urls["Source"]
     config.mdx_configs.setdefault("toc", {})["slugify"] = heading_anchor
-    for section in (section for entry in config.nav or () for section in entry.values() if isinstance(section, list)):
-        if {"Methods": "methods.md"} in section:
-            pages = ["methods.md", *METHOD_PAGES]
-            section[section.index({"Methods": "methods.md"})] = {"Methods": pages}
     return config
 
 
@@ -53,19 +52,19 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for name, source in BORROWED.items():
         text = gallery() if name == "examples.md" else (ROOT / source).read_text()
         files.append(File.generated(config, name, content=text))
-    for name, text in ({"command-reference.md": command_reference()} | api_reference() | METHOD_PAGES).items():
+    for name, text in ({"command-reference.md": command_reference()} | api_reference()).items():
         files.append(File.generated(config, name, content=text))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite the links of a page for the site."""
+    """Rewrite the links of a page for the site, and its formulas as MathML, which browsers show without a script."""
     origin = ROOT / BORROWED.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     source = config.repo_url
-    if page.file.src_uri == "methods.md":
-        markdown = METHODS
     if page.file.src_uri == "architecture.md":
         markdown = decisions_as_headings(markdown)
+    markdown = BLOCK.sub(lambda match: f'<div class="formula">{convert(match[1], display="block")}</div>', markdown)
+    markdown = INLINE.sub(lambda match: f"<span>{convert(match[1])}</span>", markdown)
     parts = FENCE.split(markdown)
     for index in range(0, len(parts), 2):
         parts[index] = LINK.sub(lambda match: _site_link(match, origin, page, files, source), parts[index])
@@ -93,7 +92,8 @@ def _site_link(match: re.Match[str], origin: Path, page: Page, files: Files, sou
     path = (origin.parent / target).resolve()
     inside = path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else ""
     if (uri := page_of(inside)) is not None and files.get_file_from_path(uri) is not None:
-        return f"{image}[{text}]({os.path.relpath(uri, Path(page.file.src_uri).parent)}{anchor})"
+        shown = page_title(path.read_text()) if FILE_NAME.fullmatch(text) else text
+        return f"{image}[{shown}]({os.path.relpath(uri, Path(page.file.src_uri).parent)}{anchor})"
     if path.is_relative_to(ROOT / "docs") or not path.exists():
         return match[0]  # a broken link: MkDocs reports it
     return f"[{text}]({source}/blob/main/{inside}{anchor})" if source else _plain(text)

@@ -13,13 +13,14 @@ table, recollect chooses among its rows; a peer searches the whole space, and th
 evaluated. A finished run is one line appended to ``--out``, so an interrupted comparison resumes.
 
 Regret is the distance to the optimum; on tables, 100 x the normalized regret. Under noise it is the noise-free value at
-the best observation.
+the best observation. The time of suggestions is CPU time, so that other processes do not count.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import gzip
 import json
 import math
 import subprocess
@@ -36,8 +37,9 @@ import numpy as np
 
 Config = dict[str, Any]
 Parameter = dict[str, Any]  # name, kind, low, high, log, choices, and of conditional ones parent and parent_values
+Runs = dict[tuple[str, str], dict[int, list[float]]]  # by problem and contestant, then by seed: regret after each trial
 FIELDS = ("problem", "contestant", "seed", "seconds", "regrets")
-AFTER = (10, 20, 60, 100)
+AFTER = (10, 20, 50, 60, 100)
 PEERS = ("optuna-gp", "optuna-tpe", "smac", "skopt")
 NOISY = {"branin": 2.0, "hartmann6": 0.1, "levy8": 2.0}  # standard deviation of the noise
 TABLES = {
@@ -229,9 +231,9 @@ def run_recollect(problem: Problem, method: str, seed: int) -> tuple[list[tuple[
     )
     observed, seconds = [], 0.0
     for _ in range(problem.trials):
-        begin = time.perf_counter()
+        begin = time.process_time()
         config = optimizer.ask()
-        seconds += time.perf_counter() - begin
+        seconds += time.process_time() - begin
         observed.append(problem.observe(config))
         optimizer.tell(config, observed[-1][0])
     return observed, seconds
@@ -277,9 +279,9 @@ def serve() -> None:
         suggester = suggesters.get(job["contestant"], suggest_optuna)(job)
         value = None
         for _ in range(job["trials"]):
-            begin = time.perf_counter()
+            begin = time.process_time()
             config = suggester.send(value)
-            out.write(json.dumps((config, time.perf_counter() - begin)) + "\n")
+            out.write(json.dumps((config, time.process_time() - begin)) + "\n")
             out.flush()
             value = json.loads(sys.stdin.readline())
 
@@ -388,32 +390,38 @@ def run(options: argparse.Namespace) -> None:
 
 
 def read_rows(path: Path) -> list[list[str]]:
-    with path.open(newline="") as file:
+    """Return the finished runs in a file, which may be packed (.gz)."""
+    with gzip.open(path, "rt", newline="") if path.suffix == ".gz" else path.open(newline="") as file:
         return list(csv.reader(file))[1:]
+
+
+def read_runs(paths: list[Path]) -> tuple[Runs, dict[str, list[float]]]:
+    """Return the regrets of all runs, and the milliseconds per suggestion in each run of a contestant."""
+    runs: Runs = {}
+    pace: dict[str, list[float]] = {}
+    for path in paths:
+        for problem, contestant, seed, seconds, regrets in read_rows(path):
+            values = [float(regret) for regret in regrets.split()]
+            runs.setdefault((problem, contestant), {})[int(seed)] = values
+            if math.isfinite(float(seconds)):  # nan where CPU time was not measured
+                pace.setdefault(contestant, []).append(1000 * float(seconds) / len(values))
+    return runs, pace
 
 
 def report(options: argparse.Namespace) -> None:
     """Print medians, quartiles, mean ranks and times over the seeds that all contestants have."""
-    runs: dict[tuple[str, str], dict[int, list[float]]] = {}
-    pace: dict[str, list[float]] = {}
-    for path in options.files:
-        for problem, contestant, seed, seconds, regrets in read_rows(path):
-            if contestant in (options.contestants or [contestant]):
-                values = [float(regret) for regret in regrets.split()]
-                runs.setdefault((problem, contestant), {})[int(seed)] = values
-                pace.setdefault(contestant, []).append(1000 * float(seconds) / len(values))
+    runs, pace = read_runs(options.files)
     contestants = list(options.contestants or dict.fromkeys(contestant for _, contestant in runs))
     problems = [p for p in dict.fromkeys(p for p, _ in runs) if all((p, c) in runs for c in contestants)]
     for after in AFTER:
         print_table(runs, problems, contestants, after)
-    print("\nms per suggestion, median over runs")
+    print("\nms of CPU time per suggestion, median over runs")
     for contestant in contestants:
-        print(f"{contestant:<12}{np.median(pace[contestant]):8.1f}")
+        times = pace.get(contestant, [math.nan])
+        print(f"{contestant:<12}{np.median(times):8.1f}")
 
 
-def print_table(
-    runs: dict[tuple[str, str], dict[int, list[float]]], problems: list[str], contestants: list[str], after: int
-) -> None:
+def print_table(runs: Runs, problems: list[str], contestants: list[str], after: int) -> None:
     """Print one row per problem, then the mean ranks with the critical difference of the Nemenyi test (p = 0.05)."""
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
 

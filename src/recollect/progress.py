@@ -33,7 +33,7 @@ class Update(Protocol):
 def progress_bars(
     *columns: Column, single: bool = False, interactive: bool = False, transient: bool = False
 ) -> Iterator[Update]:
-    """Show one bar per name; nothing before the first update.
+    """Show one bar per name; nothing before the first update, and nothing while the bars of a caller are shown.
 
     Args:
         columns: What to show after the bar.
@@ -48,8 +48,13 @@ def progress_bars(
     try:
         yield display.update
     finally:
+        if display in _shown:
+            _shown.remove(display)
         if display.progress is not None and display.progress.live.is_started:
             display.progress.stop()
+
+
+_shown: list[_Display] = []  # at most one: bars that move would overwrite each other
 
 
 @dataclass(slots=True, eq=False)
@@ -68,6 +73,9 @@ class _Display:
         if self.interactive and not is_interactive():
             return
         if self.progress is None:
+            if _shown:
+                return
+            _shown.append(self)
             self.progress, self.last_line = self._created(), time.monotonic()
         progress, key = self.progress, "" if self.single else name
         if key not in self.bars:

@@ -56,6 +56,13 @@ def as_count(name: str, value: SupportsIndex, *, minimum: int) -> int:
     return count
 
 
+def as_text(name: str, value: str) -> str:
+    """Return ``value`` if it is a text."""
+    if not isinstance(value, str):
+        raise InputTypeError(f"{name} must be a text, got {value!r} ({type(value).__name__})")
+    return value
+
+
 def as_positive(name: str, value: SupportsFloat) -> float:
     """Return ``value`` as a finite float above zero."""
     try:

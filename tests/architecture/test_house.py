@@ -16,9 +16,9 @@ import recollect
 SOURCE = Path(recollect.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 LAYERS = (
-    *("errors", "_text", "_lazy", "_system", "_files", "progress", "processes", "numerics", "validation", "space"),
-    *("runs", "storage", "surrogate", "transfer", "acquisition", "optimizer", "tuning", "analysis", "bench", "report"),
-    "cli",
+    *("errors", "_text", "_lazy", "_system", "_files", "disk_cache", "progress", "processes", "numerics", "validation"),
+    *("space", "runs", "storage", "surrogate", "transfer", "acquisition", "optimizer", "tuning", "analysis", "bench"),
+    *("report", "cli"),
 )
 ONLY = {
     "surrogate": {"errors", "numerics", "validation", "surrogate"},

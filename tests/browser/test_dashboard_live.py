@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.browser.pages import IN_SCHEME, WIDE, Opened, figure, hover_cell, wait_until_drawn
+from tests.browser.pages import IN_SCHEME, WIDE, Opened, figure, hover_cell, new_page, wait_until_drawn
 from tests.browser.servers import best_table, only_from, runs
 
 from recollect import Memory
@@ -21,7 +21,7 @@ pytest.importorskip("starlette", reason="the dashboard needs it")
 pytest.importorskip("uvicorn", reason="the dashboard needs it")
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import BrowserContext, Page
 
 WITHIN = 3.0  # seconds in which the page shows a new trial
 GLANCE = "#section-1 ~ .hero details li:first-child"
@@ -108,6 +108,41 @@ def test_a_new_trial_is_shown_within_three_seconds(problem: Opened, writer: Call
     assert problem.messages == []
 
 
+def test_a_page_hears_of_news_by_one_stream_and_asks_nothing_meanwhile(
+    server: str, show: Callable[[str], Opened], writer: Callable[[int], float], problem: Opened
+) -> None:
+    before = trials_of(problem.page, "running")
+    shown = show(f"{server}/problem?name=svm")
+    page = shown.page
+    wait_for_trials(page, OTHERS + before)
+    page.wait_for_timeout(500)
+    asked = len(shown.requests)
+    page.wait_for_timeout(2500)
+    assert shown.requests[asked:] == [], "the page is current and asks nothing"
+    writer(before + 1)
+    wait_for_trials(page, OTHERS + before + 1)
+    assert [url for url in shown.requests if "/events/" in url] == [f"{server}/events/problem?name=svm"]
+    assert shown.messages == []
+    page.close()
+
+
+def test_without_a_stream_the_page_asks_every_second(
+    server: str, browser: BrowserContext, writer: Callable[[int], float], problem: Opened
+) -> None:
+    before = trials_of(problem.page, "running")
+    shown = new_page(browser)
+    page = shown.page
+    page.route("**/events/**", lambda route: route.fulfill(status=503))
+    page.goto(f"{server}/problem?name=svm")
+    wait_for_trials(page, OTHERS + before)
+    writer(before + 1)
+    wait_for_trials(page, OTHERS + before + 1)
+    asked = len(shown.requests)
+    page.wait_for_timeout(2500)
+    assert shown.requests[asked:], "it goes on asking"
+    page.close()
+
+
 def test_new_figures_have_data_and_answer_to_pointing(problem: Opened, writer: Callable[[int], float]) -> None:
     page = problem.page
     before = trials_of(page, "running")
@@ -168,7 +203,7 @@ def test_pausing_keeps_the_page_until_it_is_to_go_on(problem: Opened, writer: Ca
     asked = len(problem.requests)
     writer(before + 1)
     page.wait_for_timeout(1500)
-    assert len(problem.requests) <= asked + 1, "at most the question that was under way"
+    assert len(problem.requests) <= asked + 1, "at most the request that was under way"
     assert trials_of(page, "running") == before
     page.keyboard.press("Enter")
     wait_for_trials(page, OTHERS + before + 1)

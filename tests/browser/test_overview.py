@@ -229,7 +229,9 @@ def test_best_configurations_are_sorted_up_down_and_back(opened: Opened, with_ke
 
 
 def test_what_to_try_first_can_be_copied_with_the_keyboard(opened: Opened) -> None:
-    field = opened.page.locator("textarea").first
+    field, shown = opened.page.locator("textarea").first, opened.page.locator("summary", has_text="As JSON").first
+    shown.focus()
+    opened.page.keyboard.press("Enter")
     field.focus()
     opened.page.keyboard.press("Control+A")
     selected = field.evaluate("field => field.value.slice(field.selectionStart, field.selectionEnd)")

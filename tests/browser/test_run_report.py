@@ -37,10 +37,10 @@ from tests.browser.pages import (
 
 from recollect import FAILED, Memory, Run, minimize
 from recollect.analysis.run_data import RunData
-from recollect.analysis.trial_records import SuggestionNote
 from recollect.errors import FailedTrialWarning
 from recollect.runs.run import Trial
 from recollect.space.space import compile_space
+from recollect.tuning.suggestion_notes import SuggestionNote
 
 pytest.importorskip("plotly", reason="pages embed plotly's script")
 
@@ -176,7 +176,7 @@ def test_all_figures_have_data_that_are_drawn_and_a_text_alternative(opened: Ope
             label: plot.getAttribute('aria-label'),
         }}))"""
     )
-    assert len(found) == 8
+    assert len(found) == 9
     for entry in found:
         assert entry["points"] > 1, entry
         assert entry["shapes"] > 0, entry

@@ -32,8 +32,12 @@ def ask(app: Any, path: str, *, method: str = "GET", host: str | None = "127.0.0
     target, _, query = path.partition("?")
     sent: list[Any] = []
 
+    received: list[dict[str, Any]] = [{"type": "http.request", "body": b"", "more_body": False}]
+
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        if not received:  # the client waits for the answer
+            await asyncio.Event().wait()
+        return received.pop()
 
     async def send(message: Any) -> None:
         sent.append(message)

@@ -14,10 +14,10 @@ from recollect.analysis.run_data import (
     Origin,
     RunData,
 )
-from recollect.analysis.trial_records import SuggestionNote
 from recollect.report.table import Table
 from recollect.runs.run import Direction, Trial
 from recollect.space.space import Space, compile_space
+from recollect.tuning.suggestion_notes import SuggestionNote
 
 SCRIPT, QUOTES = "<script>alert(1)</script>", "\"><img src=x onerror='alert(2)'>"
 

@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import time
 import warnings
+from collections.abc import Mapping
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,11 @@ PRELOADED = (alembic, ConfigSpace, optuna, psycopg, scipy, sqlalchemy, Memory)
 """What a worker would otherwise import when it first needs it."""
 
 
+def name_of(config: Mapping[str, Any]) -> str:
+    """Return what identifies a configuration in the log, without blanks."""
+    return f"{config['a']!r}/{config['k']}"
+
+
 def tune(memory: str, log: str, seconds: float, trials: int, method: str) -> None:
     """Tune the task ``p/t``; log ``begin`` and ``end`` of each trial, and at last ``trials``, with value and pid."""
     warnings.simplefilter("error")
@@ -37,12 +43,12 @@ def tune(memory: str, log: str, seconds: float, trials: int, method: str) -> Non
 
     def write(event: str, value: object) -> None:
         with Path(log).open("a") as file:  # one short write: atomic
-            file.write(f"{event} {value!r} {os.getpid()}\n")
+            file.write(f"{event} {value} {os.getpid()}\n")
 
     def objective(config: dict[str, Any]) -> float:
-        write("begin", config["a"])
+        write("begin", name_of(config))
         time.sleep(seconds)
-        write("end", config["a"])
+        write("end", name_of(config))
         return float((config["a"] - 0.3) ** 2 + (config["k"] == "x"))
 
     space = {"a": (0.0, 1.0), "k": ["x", "y"]}

@@ -1,8 +1,9 @@
-"""What docs/methods.md says is true: every name and suffix has its entry, defaults and numbers are the code's."""
+"""What the pages on methods say is true: each method has its page, defaults and numbers are those of the code."""
 
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import re
 from fnmatch import fnmatch
 from pathlib import Path
@@ -18,22 +19,45 @@ from recollect.transfer.weighting.stacking import StackingWeighting
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "methods.md").read_text()
-ENTRIES = dict(re.findall(r"^### (\S+)\n(.*?)(?=^##)", PAGE.partition("## The entries")[2], flags=re.M | re.S))
+METHOD_PAGES = {path.stem: path.read_text() for path in (ROOT / "docs" / "methods").glob("*.md")}
 
 
 def table(head: str) -> list[list[str]]:
     """Rows of the table whose head begins so, as cells without quotes."""
     lines = PAGE[PAGE.index(f"| {head} |") :].split("\n\n")[0].splitlines()[2:]
-    return [[cell.strip().replace("`", "") for cell in line.strip("|").split("|")] for line in lines]
+    plain = [re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", line).replace("`", "") for line in lines]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in plain]
 
 
 MODELLING = ("wac", "kl", "ablr", "gcp-prior", "mtgp", "tstr", "rgpe")
 SUFFIXES = {row[0].removeprefix("+"): row[1].split() for row in table("suffix")}
 
 
+def test_every_method_has_a_page_of_its_own_that_the_overview_and_the_navigation_name() -> None:
+    assert METHOD_PAGES.keys() == set(recollect.methods())
+    linked = re.findall(r"^\| \[(\S+)\]\(methods/(\S+)\.md\)", PAGE, flags=re.M)
+    assert linked == [(name, name) for name in recollect.methods()]
+
+
 @pytest.mark.parametrize("name", recollect.methods())
-def test_every_method_has_an_entry_that_names_its_file(name: str) -> None:
-    assert re.search(r"\]\(\.\./src/recollect/[\w/]+\.py\)", ENTRIES[name])
+def test_the_page_of_a_method_has_formula_advice_code_and_measurements(name: str) -> None:
+    page = METHOD_PAGES[name]
+    assert page.startswith(f"# {name}\n")
+    assert re.findall(r"^## (.+)$", page, flags=re.M) == ["When to use", "Details", "Measured"]
+    assert "```math\n" in page
+    assert re.search(r"\]\(\.\./\.\./src/recollect/[\w/]+\.py\)", page)
+    assert re.search(r"`python tools/method_pages\.py`|python benchmarks/quality/\w+\.py", page)
+    assert len(re.findall(r"^\| \S+.*\| *\d", page.partition("## Measured")[2], flags=re.M)) >= 2
+
+
+def test_the_measurements_on_the_pages_are_those_of_the_packed_results() -> None:
+    spec = importlib.util.spec_from_file_location("method_pages", ROOT / "tools" / "method_pages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    stale = [name for name, page in METHOD_PAGES.items() if tool.with_measurements(name, page) != page]
+    assert stale == [], "run: python tools/method_pages.py"
 
 
 @pytest.mark.parametrize("name", recollect.methods())
@@ -64,7 +88,7 @@ def test_the_overview_lists_the_catalog_in_its_order() -> None:
 
 @pytest.mark.parametrize("name", [name for name in recollect.methods() if name.startswith(MODELLING)])
 def test_entries_state_the_defaults(name: str) -> None:
-    method, entry = recollect.method(name), " ".join(ENTRIES[name].split())
+    method, entry = recollect.method(name), " ".join(METHOD_PAGES[name].split())
     if isinstance(method.weighting, RankingWeighting):
         assert f"{method.weighting.samples} resamples, dropping;" in entry
         assert method.weighting.dilution == "probabilistic"
@@ -97,13 +121,13 @@ def test_suffixes_are_accepted_by_the_methods_named_and_refused_by_all_others(na
             recollect.method(f"{name}+{suffix}")
 
 
-def test_every_file_named_exists() -> None:
-    files = re.findall(r"\[([\w/]+\.py)\]\(([^)]+)\)", PAGE)
-    assert len(files) > len(recollect.methods())
-    for shown, target in files:
-        assert target == f"../src/recollect/{shown}"
-        assert (ROOT / "docs" / target).is_file(), target
-    assert ".py" not in re.sub(r"\[[^]]+\]\([^)]+\)", "", PAGE), "a file is named without a link"
+@pytest.mark.parametrize(("page", "up"), [(PAGE, ".."), *((page, "../..") for page in METHOD_PAGES.values())])
+def test_source_files_are_named_by_links_that_show_their_path(page: str, up: str) -> None:
+    prose = re.sub(r"```.*?```|`python tools/\S+`", "", page, flags=re.S)
+    for shown, target in re.findall(r"\[([\w/]+\.py)\]\(([^)]+)\)", prose):
+        assert target == f"{up}/src/recollect/{shown}"
+        assert (ROOT / "src" / "recollect" / shown).is_file(), target
+    assert ".py" not in re.sub(r"\[[^]]+\]\([^)]+\)", "", prose), "a file is named without a link"
 
 
 def test_the_example_runs() -> None:

@@ -18,7 +18,7 @@ PAGES = [
 ]
 WITH_CODE = [page for page in PAGES if code_blocks(page.read_text())]
 FILE = r"# \S+\.py\n"  # the first line of a block that is a file
-LANGUAGES = {"python", "sh", "text", "console", "json", "toml", "yaml", "bash"}
+LANGUAGES = {"python", "sh", "text", "console", "json", "math", "toml", "yaml", "bash"}
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
@@ -36,3 +36,9 @@ def test_the_code_of_a_page_runs_as_written_block_after_block(page: Path, tmp_pa
 @pytest.mark.parametrize("page", sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: page.stem)
 def test_every_code_block_says_what_it_is(page: Path) -> None:
     assert set(re.findall(r"^```(\S*)", page.read_text(), flags=re.MULTILINE)[::2]) <= LANGUAGES
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_a_page_that_is_left_to_another_test_is_read_there(name: str) -> None:
+    others = [path for path in (ROOT / "tests").glob("**/test_*.py") if path != Path(__file__)]
+    assert any(re.search(rf'"{re.escape(name)}"', path.read_text()) for path in others)

@@ -252,6 +252,18 @@ def test_past_runs_are_learned_from_under_old_names(recollect: Recollect, folder
         refused(recollect(*tuned("--rename", wrong), "echo", "{x}"), "--rename", "OLD=NEW", repr(wrong))
 
 
+def test_tags_and_a_note_are_stored_and_a_range_of_integers_for_floats_is_warned_about(
+    recollect: Recollect, folder: Path
+) -> None:
+    program = (sys.executable, "-c", "print({x})")
+    recollect(*tuned("--tag", "gpu", "--tag", "new", "--note", "second data", task="old"), *program)
+    (stored,) = Memory("tuning.db").stored_runs("p", tags="gpu")
+    assert (stored.tags, stored.note) == (("gpu", "new"), "second data")
+    Path("whole.json").write_text('{"x": {"low": 0, "high": 9}}')
+    done = recollect(*tuned(space="whole.json", task="new"), *program)
+    assert "'x' is a range of integers" in done.err
+
+
 def test_higher_is_better_when_asked_for_and_a_key_names_the_score(recollect: Recollect, folder: Path) -> None:
     command = ["sh", "-c", "echo 'acc: {x}'; echo seconds: 3"]
     done = recollect(*tuned("--maximize", "--key", "acc", "--json"), *command)

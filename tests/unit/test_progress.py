@@ -130,3 +130,16 @@ def test_where_nobody_watches_rich_is_not_even_imported() -> None:
     display = progress._Display((), single=True, interactive=True, transient=True)
     display.update("task", 1, 2)
     assert display.progress is None
+
+
+def test_bars_inside_others_are_not_shown_and_those_after_them_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with progress_bars("count") as update:
+        update("trials", 1, 4)
+        with progress_bars("count") as inner:
+            inner("fits", 2, 3)
+        update("trials", 2, 4)
+    with progress_bars("count") as later:
+        later("fits", 3, 3)
+    trials, fits = shown(capsys)
+    assert trials.endswith(" 2/4")
+    assert fits.endswith(" 3/3")

@@ -282,7 +282,7 @@ class AveragedImprovement:
         target = ensemble.target
         if not isinstance(target, TaskPriorPosterior):
             return ExpectedImprovement().prepare(ensemble, rng)
-        lowest = target.components(ensemble.visited)[1].min(axis=1)
+        lowest = target.incumbents(ensemble.visited)
         given = target.reinterpolated(ensemble.pending)
 
         def score(X: FloatArray) -> FloatArray:

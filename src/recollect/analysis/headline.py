@@ -17,6 +17,7 @@ import numpy as np
 from recollect._text import plural
 from recollect.analysis.run_data import PairedRun, RunData
 from recollect.analysis.run_progress import CLOSE, Expectation, best_values, expectation, trials_to_reach
+from recollect.analysis.source_usefulness import RankAgreement, verdict, weight_history
 from recollect.analysis.trial_records import RecordState, state_counts
 from recollect.numerics.arrays import FloatArray
 from recollect.runs.run import Config, Run
@@ -90,7 +91,10 @@ class TransferGain:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Headline:
-    """What a run says first; best_number: the number of the best trial; past_runs: how many it could learn from."""
+    """What a run says first; best_number: the number of the best trial; past_runs: how many it could learn from.
+
+    verdict: whether past runs helped, in the sentence of `recollect.Explanation.summary`; empty if that is unknown.
+    """
 
     task: str
     problem: str | None
@@ -102,6 +106,7 @@ class Headline:
     best_config: Config | None
     past_runs: int
     gain: TransferGain | None
+    verdict: str = ""
 
     @property
     def status(self) -> str:
@@ -113,14 +118,15 @@ class Headline:
         return {"stopped": f"stopped after {of}", "not started": "not started"}.get(self.state, f"{self.state}, {of}")
 
 
-def headline(data: RunData) -> Headline:
-    """Return what a run says first."""
+def headline(data: RunData, agreement: RankAgreement | None = None) -> Headline:
+    """Return what a run says first; agreement: how well past runs rank its trials, if it could learn from any."""
     run, best = data.run, data.run.best
     number = None if best is None else data.numbers[run.trials.index(best)]
     return Headline(
         run.task, data.problem, _state(data), state_counts(data.records), data.horizon,
         None if best is None else best.value, number, None if best is None else dict(best.config),
         past_runs=len(data.source_names), gain=transfer_gain(data),
+        verdict="" if agreement is None else verdict(data, agreement, weight_history(data)),
     )  # fmt: skip
 
 

@@ -18,7 +18,6 @@ from datetime import datetime
 
 import numpy as np
 
-from recollect.analysis.trial_records import SuggestionNote, read_note
 from recollect.numerics.arrays import BoolArray, FloatArray, IntArray, rank_correlations, unique_rows
 from recollect.optimizer.catalog import method
 from recollect.optimizer.design import learned_design, predicted_costs
@@ -39,6 +38,7 @@ from recollect.surrogate.scaling import transform
 from recollect.transfer.fit_cache import FitCache
 from recollect.transfer.source_fitting import fit_sources
 from recollect.transfer.sources import SourceData, Sources
+from recollect.tuning.suggestion_notes import SuggestionNote, read_note
 
 SOBOL_POINTS, MAX_TRIED_POINTS = 512, 1536
 FLAT = 1e-3  # a model that varies by less, in standard deviations of the task's values, has found no pattern

@@ -16,14 +16,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from recollect.analysis.trial_records import (
-    RecordState,
-    SuggestionNote,
-    TrialRecord,
-    read_note,
-    run_records,
-    stored_records,
-)
+from recollect.analysis.trial_records import RecordState, TrialRecord, run_records, stored_records
 from recollect.errors import InputError
 from recollect.optimizer.catalog import method as method_named
 from recollect.optimizer.method import Method
@@ -42,6 +35,7 @@ from recollect.storage.studies import (
     task_studies,
 )
 from recollect.storage.study_spaces import read_study_spaces
+from recollect.tuning.suggestion_notes import SuggestionNote, read_note
 
 if TYPE_CHECKING:
     from recollect.storage.memory import Memory

@@ -23,6 +23,7 @@ from recollect.analysis.memory_tasks import StoredTask
 from recollect.analysis.run_data import RunData
 from recollect.errors import NumericalError, RecollectWarning
 from recollect.numerics.arrays import BoolArray, FloatArray, IntArray, row_key
+from recollect.optimizer.explanation import transfer_verdict
 from recollect.optimizer.method import Method
 from recollect.optimizer.past_runs import PastRun, align_past_runs, fit_past_runs
 from recollect.runs.run import Run
@@ -30,11 +31,10 @@ from recollect.space.alignment import Alignment, align
 from recollect.space.space import Space
 from recollect.transfer.source_fitting import fit_sources
 from recollect.transfer.sources import SourceData, SourceFit
-from recollect.transfer.weighting.ranking import misranked_counts, tied_pairs
+from recollect.transfer.weighting.ranking import MAX_COMPARED, misranked_different
 
 # How this task is modelled to rank configurations that it has not tried.
 QUICK_FIT = SourceFit(restarts=2, max_observations=400, max_fit_observations=150)
-MAX_TRIALS_COMPARED = 2000  # the pairs of more do not fit into memory, and add nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +90,34 @@ def weight_history(data: RunData) -> WeightHistory | None:
         dropped=dropped[:, order],
         first_named=named[:, order].argmax(axis=0),
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PriorHistory:
+    """How much the past counted in m suggestions, by a method with a prior from past runs: probabilities (m,)."""
+
+    trials: IntArray  # (m,): trial numbers
+    alike: FloatArray  # that the task is like past ones
+    reversed: FloatArray  # that what was good in past runs is bad here
+    own: FloatArray  # that past runs do not say where good values are
+
+    @property
+    def past(self) -> FloatArray:
+        """How much the past counted (m,)."""
+        return self.alike + self.reversed
+
+
+def prior_history(data: RunData) -> PriorHistory | None:
+    """Return how much the past counted; None for methods without a prior."""
+    rows = [
+        (number, note.prior.alike, note.prior.reversed, note.prior.own_model)
+        for number, note in zip(data.numbers, data.notes, strict=True)
+        if note is not None and note.prior is not None
+    ]
+    if not rows:
+        return None
+    trials, alike, reverse, own = (np.array(column, dtype=np.float64) for column in zip(*rows, strict=True))
+    return PriorHistory(trials.astype(np.intp), alike, reverse, own)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,23 +181,69 @@ class SourceUsefulness:
     dropped_last: bool | None = None
     times_dropped: tuple[int, int] | None = None  # how often, and of how many suggestions
     best: BestConfigRank | None = None
+    coefficient: float | None = None  # in the last prediction, for methods with a prior from past runs
 
 
-def source_usefulness(data: RunData, method: Method, history: WeightHistory | None) -> list[SourceUsefulness]:
-    """Return all past runs of a run in a known space, largest weight first."""
+@dataclass(frozen=True, slots=True, eq=False)
+class RankAgreement:
+    """How well past runs rank a run's trials.
+
+    past: the past runs in the space of the run; shares: the rank agreement of each, None without a model; pairs: number
+    of ordered pairs of different values, None without models.
+    """
+
+    past: tuple[PastRun, ...]
+    shares: tuple[float | None, ...]
+    pairs: int | None
+
+
+def rank_agreement(data: RunData, method: Method, history: WeightHistory | None = None) -> RankAgreement:
+    """Compare the past runs of a run in a known space with its results; of too many, those with the most weight."""
     assert data.space is not None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RecollectWarning)  # about runs that are of no use: the table says so
         past = align_past_runs(data.past, data.space, data.run.direction, method)
-    useful = []
-    agreements, ranks = _rank_agreements(data, method, past), _best_ranks(data, past)
-    for entry, agreement, best in zip(past, agreements, ranks, strict=True):
+    shares: list[float | None] = [None] * len(past)
+    X, y = _observations(data.run, data.space)
+    modelled = _modelled(past, method, history)
+    sources = fit_past_runs(modelled, data.space, method) if len(y) > 1 else None
+    if sources is None:
+        return RankAgreement(past, tuple(shares), None)
+    misranked, pairs = misranked_different(sources.means(X[:MAX_COMPARED]), y)
+    used = [number for number, entry in enumerate(modelled) if entry.used]
+    for number, wrong in zip(used, misranked.tolist(), strict=True):
+        shares[number] = 1.0 - wrong / pairs if pairs else None
+    return RankAgreement(past, tuple(shares), pairs)
+
+
+def verdict(data: RunData, agreement: RankAgreement, history: WeightHistory | None) -> str:
+    """Return the sentence that explains what past runs brought, as `recollect.Explanation.summary` says it."""
+    priors = [note.prior for note in data.notes if note is not None and note.prior is not None]
+    entries = zip(agreement.past, agreement.shares, strict=True)
+    used = {entry.task: share for entry, share in entries if entry.used}
+    return transfer_verdict(
+        used if history is not None else dict.fromkeys(used), unused=len(agreement.past) - len(used),
+        pairs=agreement.pairs, results=len(data.run.usable), prior=priors[-1] if priors else None,
+        past_weight=None if history is None else 1.0 - float(history.target.mean()),
+    )  # fmt: skip
+
+
+def source_usefulness(
+    data: RunData, method: Method, history: WeightHistory | None, agreement: RankAgreement | None = None
+) -> list[SourceUsefulness]:
+    """Return all past runs of a run in a known space, largest weight first; agreement: if it is known already."""
+    agreement = rank_agreement(data, method, history) if agreement is None else agreement
+    useful, past = [], agreement.past
+    for entry, own, best in zip(past, agreement.shares, _best_ranks(data, past), strict=True):
         share, changes = overlap(entry.alignment, entry.alignment.X.shape[1]), str(entry.alignment)
-        useful.append(SourceUsefulness(entry.task, entry.trials, share, changes, agreement=agreement, best=best))
+        useful.append(SourceUsefulness(entry.task, entry.trials, share, changes, agreement=own, best=best))
     if history is not None:
         absent = set(history.sources) - {entry.task for entry in past}
         useful += [SourceUsefulness(task, None, None) for task in sorted(absent)]
         useful = [_with_weights(source, history) for source in useful]
+    factors = next((note.coefficients for note in reversed(data.notes) if note is not None and note.prior), None)
+    if factors is not None:
+        useful = [replace(source, coefficient=factors.get(source.task, 0.0)) for source in useful]
     return sorted(useful, key=lambda source: (-(source.weight or 0.0), -(source.mean_weight or 0.0), source.task))
 
 
@@ -190,24 +264,13 @@ def _with_weights(source: SourceUsefulness, history: WeightHistory) -> SourceUse
     return replace(source, weight=weight, mean_weight=mean, dropped_last=dropped, times_dropped=times)
 
 
-def _rank_agreements(data: RunData, method: Method, past: tuple[PastRun, ...]) -> list[float | None]:
-    assert data.space is not None
-    agreements: list[float | None] = [None] * len(past)
-    X, y = _observations(data.run, data.space)
-    sources = fit_past_runs(past, data.space, method) if len(y) > 1 else None
-    if sources is None:
-        return agreements
-    X, y = X[:MAX_TRIALS_COMPARED], y[:MAX_TRIALS_COMPARED]
-    tied = tied_pairs(y)
-    pairs = len(y) * (len(y) - 1) // 2 - tied
-    if pairs == 0:
-        return agreements
-    # misranked_counts counts ordered pairs: a wrong pair counts twice, a pair of equal values once.
-    wrong = (misranked_counts(sources.means(X), None, y) - tied) / 2.0
-    used = [number for number, entry in enumerate(past) if entry.used]
-    for number, share in zip(used, (1.0 - wrong / pairs).tolist(), strict=True):
-        agreements[number] = float(np.clip(share, 0.0, 1.0))
-    return agreements
+def _modelled(past: tuple[PastRun, ...], method: Method, history: WeightHistory | None) -> tuple[PastRun, ...]:
+    """Return the past runs with the data of those that get a model: of too many, those that had the most weight."""
+    limit = method.screening.limit
+    if sum(entry.used for entry in past) <= limit:
+        return past
+    named = set(() if history is None else history.sources[:limit])
+    return tuple(entry if entry.task in named else replace(entry, data=None) for entry in past)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -231,6 +294,7 @@ def source_predictions(data: RunData, method: Method) -> SourcePredictions | Non
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RecollectWarning)
         past = align_past_runs(data.past, data.space, data.run.direction, method)
+    past = _modelled(past, method, weight_history(data))
     ok = [number for number, trial in zip(data.numbers, data.run.trials, strict=True) if trial.ok]
     aligned = align(data.space, [trial.config for trial in data.run.succeeded])
     sources = fit_past_runs(past, data.space, method) if len(aligned.X) else None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
@@ -17,6 +17,7 @@ from recollect.runs.run import Config, Run, State, Trial
 from recollect.storage.sql_read import StoredTrial, duration
 from recollect.storage.studies import INFLUENCE_KEY, PLACE_KEY, VOID_KEY
 from recollect.tuning.heartbeat import HEARTBEAT_KEY
+from recollect.tuning.suggestion_notes import SuggestionNote, read_note
 
 RecordState: TypeAlias = Literal["finished", "failed", "pruned", "running"]
 STATES: tuple[RecordState, ...] = ("finished", "failed", "pruned", "running")
@@ -24,51 +25,6 @@ STATE_OF: Mapping[str, RecordState] = {
     "COMPLETE": "finished", "FAIL": "failed", "PRUNED": "pruned", "RUNNING": "running",
 }  # fmt: skip
 STATE_OF_TRIAL: Mapping[State, RecordState] = {State.OK: "finished", State.FAILED: "failed", State.PRUNED: "pruned"}
-
-
-@dataclass(frozen=True, slots=True)
-class SuggestionNote:
-    """Why a trial was suggested: a few words, and the weights of this task's own model and of past runs, by task."""
-
-    reason: str
-    target_weight: float | None = None  # None: no weights were used
-    source_weights: Mapping[str, float] = field(default_factory=dict)  # without those below half a percent
-    dropped: frozenset[str] = frozenset()
-    expected: tuple[float, float] | None = None  # mean and standard deviation that the model predicted, user's units
-    shares: Mapping[str, float] = field(default_factory=dict)  # parts of the acquisition value, by past run
-
-    @property
-    def sources(self) -> tuple[str, ...]:
-        """All past runs that it names."""
-        return (*self.source_weights, *sorted(self.dropped))
-
-
-def read_note(stored: object) -> SuggestionNote | None:
-    """Read what is stored with a trial about its suggestion; None for anything else."""
-    if not isinstance(stored, Mapping):
-        return None
-    reason, dropped = str(stored.get("reason", "")), stored.get("dropped")
-    target, mean, std = _weight(stored.get("target")), _number(stored.get("mean")), _number(stored.get("std"))
-    expected = None if mean is None or std is None else (mean, std)
-    if target is None or not isinstance(stored.get("past"), Mapping):
-        return SuggestionNote(reason, expected=expected)
-    names = frozenset(map(str, dropped if isinstance(dropped, list) else ()))
-    return SuggestionNote(reason, target, _weights(stored["past"]), names, expected, _weights(stored.get("shares")))
-
-
-def _weights(stored: object) -> dict[str, float]:
-    pairs = stored.items() if isinstance(stored, Mapping) else ()
-    return {str(task): weight for task, value in pairs if (weight := _weight(value)) is not None}
-
-
-def _number(value: object) -> float | None:
-    valid = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    return float(value) if valid else None  # type: ignore[arg-type]
-
-
-def _weight(value: object) -> float | None:
-    number = _number(value)
-    return None if number is None else min(max(number, 0.0), 1.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from recollect.bench.paper.scaling_study import Measurement
 
 HELP = "Benchmarks and experiments: list and fetch benchmarks, run plans, create tables and figures."
-app = typer.Typer(name="bench", help=HELP, no_args_is_help=True, rich_markup_mode=None)
+PAGES = "Documentation: recollect help experiments, recollect help benchmarks"
+app = typer.Typer(name="bench", help=HELP, epilog=PAGES, no_args_is_help=True, rich_markup_mode=None)
 PIPED_WIDTH = 180  # columns of a list that is not printed to a terminal
 TABLES_HELP = "main, ablation, transform, dilution, rho, versions, methods, summary, seconds, or all (without seconds)."
 Results = Annotated[list[Path], typer.Argument(help="Result files (.csv, .csv.gz), or folders with a runs.csv.")]

@@ -19,7 +19,8 @@ Examples:
   recollect dashboard tuning.db
   recollect dashboard postgresql://me@host/tuning --port 8080 --no-browser
   recollect dashboard tuning.db --host 0.0.0.0 --token-file token.txt
-"""
+
+Documentation: recollect help dashboard"""
 
 
 def dashboard(

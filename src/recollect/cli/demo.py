@@ -41,12 +41,12 @@ from recollect.bench.problems.suite.suite_benchmarks import load_suite, search_s
 from recollect.bench.problems.suite.training import Split, fit, hold_out, one_minus_auc, scores
 from recollect.errors import MissingExtraError
 from recollect.numerics.arrays import FloatArray
+from recollect.optimizer.default_method import DEFAULT_METHOD
 from recollect.optimizer.explanation import Explanation
 from recollect.processes import run_in_processes
 from recollect.progress import progress_bars
 from recollect.runs.run import Config, Run
 from recollect.storage.memory import Memory
-from recollect.transfer.weighting.base import slowdown_factor
 from recollect.tuning.minimize import minimize
 from recollect.tuning.result import Result
 
@@ -55,7 +55,7 @@ PAST_TRIALS = 40
 HOLD_OUTS = 5  # as many as the suite uses for this number of rows
 REPETITIONS = 4
 POINTS = (5, 10, 20)  # numbers of trials at which methods are compared
-TRANSFER, PLAIN, RANDOM = "rgpe-taf", "gp", "random"
+TRANSFER, PLAIN, RANDOM = DEFAULT_METHOD, "gp", "random"
 NAMES = {TRANSFER: "with past runs", PLAIN: "plain Bayesian optimization", RANDOM: "random search"}
 BETTER, WORSE, UNCLEAR = "better", "worse", "no clear difference"
 MAX_LISTED_RUNS = 5
@@ -104,7 +104,7 @@ def run_demo(trials: int, seed: int) -> None:
     console.print(verdict(curves, points))
     console.print()
     console.print(weights_table(result.explain()))
-    console.print(worst_case_note(len(past), trials))
+    console.print(result.explain().summary, markup=False)
     console.print(f"\n[bold]Best configuration of repetition 1 with past runs[/bold]  1 - AUC {result.best_value:.4f}")
     best = {name: f"{v:.4g}" if isinstance(v, float) else v for name, v in (result.best_config or {}).items()}
     console.print(f"  {', '.join(f'{name} {value}' for name, value in best.items())}\n")
@@ -224,15 +224,6 @@ def weights_table(explanation: Explanation) -> Table:
     table.add_row(f"the other {len(explanation.past) - len(first)}", f"{max(others, 0.0):.2f}", "")
     table.add_row("(the new data only)", f"{own:.2f}", "")
     return table
-
-
-def worst_case_note(past: int, trials: int) -> str:
-    """State how much past runs can slow down the search."""
-    return (
-        f"Worst case: however misleading the {past} past runs are, the guarantees of plain Bayesian optimization hold "
-        f"within {slowdown_factor(trials, past):.0f} times as many trials (the paper's theorem; its assumptions: "
-        "recollect help methods)."
-    )
 
 
 def replay_suite(seed: int) -> Mapping[str, MethodResult]:

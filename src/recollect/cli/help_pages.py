@@ -1,7 +1,8 @@
 """``recollect help``: the pages of the documentation in the terminal.
 
 The folder ``pages`` beside this module is the folder ``docs`` of the repository, so the terminal and the site show the
-same text. A page is named by its file name; pages that only a browser can show (home, API, notebooks) are left out.
+same text. A page is named by its file name, the page of a method with its folder (``methods/gp``); pages that only a
+browser can show (home, API, notebooks) are left out.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Annotated
 
 import typer
 
+from recollect.cli.formulas import plain_formulas
 from recollect.errors import InputError
 
 PAGES = Path(__file__).parent / "pages"
@@ -29,8 +31,13 @@ WIDEST = 100
 
 def page_names() -> Mapping[str, Path]:
     """Return the pages that the terminal can show, by name."""
-    paths = [path for path in PAGES.glob("**/*.md") if path.stem != "index" and path.parent.name != "api"]
-    return {path.stem: path for path in sorted(paths, key=lambda path: path.stem)}
+    pages = {page_name(path): path for path in PAGES.glob("**/*.md") if path.stem != "index"}
+    return dict(sorted(pages.items()))
+
+
+def page_name(path: Path) -> str:
+    """Return the name of a page: that of its file, for a method with the folder."""
+    return f"methods/{path.stem}" if path.parent.name == "methods" else path.stem
 
 
 def complete_topic(incomplete: str) -> list[str]:
@@ -70,7 +77,7 @@ def render_page(name: str) -> str:
     """Return a page as text for the terminal.
 
     Args:
-        name: File name of the page without folder and ending.
+        name: Name of the page; a method can be named alone where no other page has its name.
 
     Returns:
         The text, with colours if the output is a terminal. Pages that the text refers to are listed at its end.
@@ -82,11 +89,12 @@ def render_page(name: str) -> str:
     from rich.markdown import Markdown
 
     pages = page_names()
+    name = f"methods/{name}" if name not in pages and f"methods/{name}" in pages else name
     if name not in pages:
         similar = get_close_matches(name, pages, n=3)
         hint = f"; similar: {', '.join(similar)}" if similar else ""
         raise InputError(f"there is no page {name!r}{hint}. 'recollect help' lists all pages")
-    text, others = plain_links(pages[name].read_text(), pages)
+    text, others = plain_links(plain_formulas(pages[name].read_text()), pages[name])
     console = Console(force_terminal=_styled(), highlight=False)
     console.width = min(console.width, WIDEST)
     with console.capture() as captured:
@@ -96,20 +104,26 @@ def render_page(name: str) -> str:
     return captured.get()
 
 
-def plain_links(markdown: str, pages: Mapping[str, Path]) -> tuple[str, list[str]]:
+def plain_links(markdown: str, page: Path) -> tuple[str, list[str]]:
     """Replace links and pictures, which a terminal cannot follow, by their text.
+
+    Args:
+        markdown: Text of a page.
+        page: Its file; links are relative to it.
 
     Returns:
         The text, and the names of the pages that it linked to, in order.
     """
+    names = {path.resolve(): name for name, path in page_names().items() if path != page}
     others: dict[str, None] = {}
 
     def replace(match: re.Match[str]) -> str:
-        stem = Path(match[2].partition("#")[0]).stem
-        if "://" in match[2]:
+        target = match[2].partition("#")[0]
+        if "://" in target:
             return f"{match[1]} ({match[2]})"
-        if stem in pages and match[2].partition("#")[0].endswith(".md"):
-            others.setdefault(stem)
+        if other := names.get((page.parent / target).resolve()):
+            others.setdefault(other)
+            return match[1] if not match[1].endswith(".md") else page_title((page.parent / target).read_text())
         return match[1]
 
     parts = FENCE.split(markdown)

@@ -47,7 +47,7 @@ def _root(
     pass
 
 
-@app.command()
+@app.command(epilog="Documentation: recollect help does-it-help")
 def demo(
     trials: Annotated[int, typer.Option(min=12, max=200, help="Trials per method.")] = 30,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random streams.")] = 0,
@@ -63,7 +63,7 @@ def demo(
     run_demo(trials, seed)
 
 
-@app.command()
+@app.command(epilog="Documentation: recollect help methods, and a page for each, such as recollect help methods/gp")
 def methods() -> None:
     """List the tuning methods, one per line, with the section of the paper that defines them."""
     from recollect.optimizer.catalog import CATALOG

@@ -33,6 +33,7 @@ UNLIMITED_WIDTH = 10_000  # of a table that goes to a file or another program, w
 app = typer.Typer(
     name="memory",
     help="List, show, tag, import, export, copy, rename, remove and check past runs.",
+    epilog="Documentation: recollect help memory",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -55,7 +56,7 @@ PROBLEM_HELP = "Name of the model or program; runs with the same name learn from
 Where = Annotated[str, typer.Argument(metavar="MEMORY", help="File name or storage URL of the memory.")]
 Problem = Annotated[str | None, typer.Option(help=PROBLEM_HELP, autocompletion=complete_problem)]
 Task = Annotated[str, typer.Option(help="Name of the dataset or instance of the run.", autocompletion=complete_task)]
-Source = Annotated[str, typer.Argument(help="CSV or JSON lines, another memory, Optuna storage, MLflow, SMAC3.")]
+Source = Annotated[str, typer.Argument(help="CSV or JSON lines, another memory, Optuna storage, MLflow, W&B, SMAC3.")]
 IMPORT_PROBLEM_HELP = """Problem to store the runs in. Default: "default"; runs of another memory keep their problems.
 If another memory has this problem, only its runs of this problem are read."""
 Tags = Annotated[list[str], typer.Option("--tag", metavar="TAG", help="Only runs with this tag; may be repeated.")]
@@ -164,14 +165,18 @@ def show(
         _print_trials(stored.run)
 
 
-@app.command(name="import")
-def import_(
+@app.command(name="import", epilog="Documentation: recollect help importing")
+def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     memory: Where,
     source: Source,
     problem: Annotated[str | None, typer.Option(help=IMPORT_PROBLEM_HELP, autocompletion=complete_problem)] = None,
     task: Annotated[str | None, typer.Option(help="Task to read; for a source without tasks, its name.")] = None,
     value: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column or metric with the value.")] = None,
     maximize: Annotated[bool, typer.Option("--maximize", help="Higher values are better.")] = False,
+    ignore: Annotated[list[str], typer.Option(metavar="COLUMN", help="Column to leave out; may be repeated.")] = [],  # noqa: B006 - typer's notation
+    kind: Annotated[
+        str | None, typer.Option(help="What a file is: csv, jsonl, json, smac, optuna, mlflow or wandb.")
+    ] = None,
     skip_existing: SkipExisting = False,
 ) -> None:
     """Read runs from another source and store them; the memory is created if it does not exist.
@@ -180,12 +185,14 @@ def import_(
     --skip-existing.
 
     \b
-    Example:
+    Examples:
       recollect memory import tuning.db results.csv --problem svm --value error
+      recollect memory import tuning.db wandb:team/project --value val_loss
     """
     from recollect.storage.memory import Memory
 
     options: dict[str, Any] = {"task": task, "value": value, "direction": "maximize" if maximize else None}
+    options |= {"kind": kind, "columns": dict.fromkeys(ignore, "ignore")}
     with messages(), shown_progress("importing") as report, Memory(memory) as opened:
         runs = opened.import_(source, problem, skip_existing=skip_existing, report=report, **options)
         name = opened.store.name

@@ -8,17 +8,22 @@ from typing import Annotated
 import typer
 
 from recollect.cli.memory import complete_problem, complete_task, messages
+from recollect.errors import InputError
 
 EXAMPLES = """\b
 Examples:
-  recollect report --memory tuning.db --problem svm --task covertype
+  recollect report tuning.db --problem svm --task covertype
   recollect report --memory tuning.db --problem svm --out svm.html
   recollect report --memory tuning.db --problem svm --task covertype --task wine
-"""
+
+Documentation: recollect help reports"""
 
 
 def report(
-    memory: Annotated[str, typer.Option(help="File name or storage URL of the memory.")],
+    where: Annotated[
+        str | None, typer.Argument(metavar="[MEMORY]", help="File name or storage URL of the memory.")
+    ] = None,
+    memory: Annotated[str | None, typer.Option(help="The same, as in recollect tune.")] = None,
     problem: Annotated[
         str | None, typer.Option(help="Name of the problem; default: all problems.", autocompletion=complete_problem)
     ] = None,
@@ -35,7 +40,10 @@ def report(
     from recollect.report.page import render, write_page
     from recollect.storage.memory import open_existing
 
-    with open_existing(memory) as store, messages():
+    if (where is None) == (memory is None):
+        got = "neither" if memory is None else "both"
+        raise InputError(f"report: expected the memory, as MEMORY or --memory, got {got}")
+    with open_existing(where or memory or "") as store, messages():
         if not task:
             from recollect.report.memory.memory_page import memory_page
 

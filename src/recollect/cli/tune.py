@@ -14,15 +14,46 @@ import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperCommand
 
 from recollect._text import plural
-from recollect.cli.memory import complete_problem, complete_task, messages, print_table, printable
+from recollect.cli.memory import messages, print_table, printable
 from recollect.cli.stopping import stoppable
+from recollect.cli.tune_options import (
+    AsJson,
+    Callbacks,
+    Command,
+    First,
+    Folder,
+    Key,
+    Logs,
+    MaxFailures,
+    Maximize,
+    MethodName,
+    MinImprovement,
+    Note,
+    Patience,
+    Problem,
+    Quiet,
+    Rename,
+    ScoreFile,
+    Seconds,
+    Seed,
+    SpaceFile,
+    StopWhen,
+    Tags,
+    Target,
+    Task,
+    Trials,
+    TrialSeconds,
+    Where,
+    Workers,
+)
 from recollect.errors import InputError
+from recollect.optimizer.default_method import DEFAULT_METHOD
 
 if TYPE_CHECKING:
     from recollect.storage.memory import Memory
@@ -30,27 +61,6 @@ if TYPE_CHECKING:
     from recollect.tuning.commands import CommandTemplate, TaskFolders
     from recollect.tuning.minimize import TuningSettings
     from recollect.tuning.result import Result
-
-
-def _positive(option: typer.CallbackParam, value: float | None) -> float | None:
-    """Check that an option has a positive number."""
-    if value is not None and not value > 0:
-        raise InputError(f"{option.opts[0]}: expected a positive number, got {value:g}")
-    return value
-
-
-def _any_number(option: typer.CallbackParam, value: float | None) -> float | None:
-    """Check that an option has a number."""
-    if value is not None and math.isnan(value):
-        raise InputError(f"{option.opts[0]}: expected a number, got {value:g}")
-    return value
-
-
-def _number_of_workers(value: int) -> int:
-    """Check the number of workers; -1 stands for one per core."""
-    if value < 1 and value != -1:
-        raise InputError(f"--workers: expected at least 1, or -1 for one per core, got {value}")
-    return value
 
 
 EXAMPLES = """\b
@@ -71,7 +81,8 @@ number of the trial, {worker} that of the worker, {logs} the task's folder in
 --logs. The environment variable RECOLLECT_CONFIG contains all values as JSON;
 RECOLLECT_TRIAL, RECOLLECT_WORKER, RECOLLECT_TASK and RECOLLECT_PROBLEM say
 which trial this is.
-"""
+
+Documentation: recollect help command-line, recollect help spaces"""
 """The text below the options."""
 SETTINGS: dict[str, Any] = {"allow_interspersed_args": False}
 """Everything after the program is an argument of the program."""
@@ -90,88 +101,6 @@ class TuneCommand(TyperCommand):
         return rest
 
 
-def complete_method(incomplete: str) -> list[str]:
-    """Return the methods that start with this text."""
-    from recollect.optimizer.catalog import methods
-
-    return [name for name in methods() if name.startswith(incomplete)]
-
-
-Command = Annotated[list[str], typer.Argument(metavar="PROGRAM", help="The program to tune and its arguments.")]
-SpaceFile = Annotated[
-    Path,
-    typer.Option(help="JSON, YAML or TOML file with the search space: ranges and choices (recollect help spaces)."),
-]
-Where = Annotated[str | None, typer.Option(help="File name or storage URL that stores all trials; needs --task.")]
-Problem = Annotated[
-    str,
-    typer.Option(
-        help="Name of the model or program; runs with the same name learn from each other.",
-        autocompletion=complete_problem,
-    ),
-]
-Task = Annotated[
-    str | None,
-    typer.Option(
-        help="Name of the dataset or instance of this run; an unfinished task is resumed.", autocompletion=complete_task
-    ),
-]
-Trials = Annotated[int, typer.Option(min=1, help="Trial budget of the task, including trials of earlier calls.")]
-Seconds = Annotated[
-    float | None, typer.Option(callback=_positive, help="Time budget: start no new trial after this many seconds.")
-]
-Target = Annotated[
-    float | None, typer.Option(callback=_any_number, help="Stop when a value is at least as good as this.")
-]
-TrialSeconds = Annotated[
-    float | None, typer.Option(callback=_positive, help="Time limit of one trial; a trial that exceeds it has failed.")
-]
-Patience = Annotated[
-    int | None, typer.Option(min=1, help="Stop when this many trials in a row have brought no improvement.")
-]
-MaxFailures = Annotated[
-    int,
-    typer.Option(
-        min=0, help="Stop when this many trials in a row fail for the same reason before any success; 0: never."
-    ),
-]
-First = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="JSON, JSON lines or CSV file with configurations to try before all others."),
-]
-Callbacks = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--callback", metavar="NAME", help="Call this after every trial: mlflow, wandb or an entry point; repeatable."
-    ),
-]
-Logs = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Keep the output of every trial in DIR/TASK/7.out and 7.err.")
-]
-Folder = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Run every trial in a working folder of its own, DIR/TASK/7.")
-]
-Workers = Annotated[
-    int,
-    typer.Option(callback=_number_of_workers, help="Number of programs to run at the same time; -1: one per core."),
-]
-MethodName = Annotated[
-    str, typer.Option(help="Tuning method; 'recollect methods' lists them.", autocompletion=complete_method)
-]
-Rename = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="OLD=NEW", help="New name of a hyperparameter that past runs have under an old one; may be repeated."
-    ),
-]
-Maximize = Annotated[bool, typer.Option("--maximize", help="Higher scores are better.")]
-Key = Annotated[str | None, typer.Option(help="Name under which the program prints its score.")]
-ScoreFile = Annotated[str | None, typer.Option(metavar="FILE", help="File to which the program writes its score.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of the random streams.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show neither progress nor warnings.")]
-
-
 def tune(  # noqa: PLR0913 - one argument for each option, all of which `_run` gets
     ctx: typer.Context,
     command: Command,
@@ -185,9 +114,11 @@ def tune(  # noqa: PLR0913 - one argument for each option, all of which `_run` g
     target: Target = None,
     patience: Patience = None,
     max_failures: MaxFailures = 5,
+    stop_when: StopWhen = None,
+    min_improvement: MinImprovement = None,
     trial_seconds: TrialSeconds = None,
     workers: Workers = 1,
-    method: MethodName = "rgpe-taf",
+    method: MethodName = DEFAULT_METHOD,
     rename: Rename = None,
     maximize: Maximize = False,
     key: Key = None,
@@ -196,6 +127,8 @@ def tune(  # noqa: PLR0913 - one argument for each option, all of which `_run` g
     callback: Callbacks = None,
     logs: Logs = None,
     folder: Folder = None,
+    tag: Tags = None,
+    note: Note = "",
     seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -240,8 +173,9 @@ def _settings(given: SimpleNamespace, memory: Memory | None, folders: TaskFolder
         trials=given.trials, memory=memory, problem=given.problem, task=folders.task, seed=given.seed,
         method=catalog.method(given.method), direction="maximize" if given.maximize else "minimize",
         seconds=given.seconds, target=given.target, patience=given.patience, max_failures=given.max_failures or None,
+        stop_when=given.stop_when, min_improvement=given.min_improvement,
         rename=_new_names(given.rename or []), first=_first(given.first), callbacks=_callbacks(given.callback or ()),
-        progress=not given.quiet, place=folders.place,
+        tags=given.tag or (), note=given.note, progress=not given.quiet, place=folders.place,
     )  # fmt: skip
 
 

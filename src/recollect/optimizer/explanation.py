@@ -1,14 +1,16 @@
 """What was transferred and why the last configuration was suggested, as plain data and as a short text.
 
 The weights are read from the very models behind the suggestions. Near the horizon all past runs are dropped, whatever
-they are worth; what they contributed is their mean weight. Whether they helped is read from the order of the results:
-a model of a past run that puts clearly more than half of the pairs in the right order knows something about this task.
+they are worth; what they contributed is their mean weight. Whether they helped is read from the order of all results so
+far: a model of a past run that puts clearly more than half of the pairs in the right order knows something about this
+task. Pairs of equal results have no order. `transfer_verdict` is the one sentence about it; reports use it, too.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
@@ -22,12 +24,36 @@ from recollect.optimizer.model import FALSE_POSITIVE_RATE, MIN_ORDERED_PAIRS, Fi
 from recollect.optimizer.past_runs import PastRun
 from recollect.optimizer.suggestion import Suggestion
 from recollect.runs.run import Direction, sign_of
+from recollect.transfer.screening import Choice
 from recollect.transfer.task_prior import TaskPriorPosterior
 from recollect.transfer.weighting.base import Weights
-from recollect.transfer.weighting.ranking import misranked_counts
+from recollect.transfer.weighting.ranking import MAX_COMPARED, misranked_different, tied_pairs
 
 SHOWN_PAST_RUNS = 10  # in the text, unless all are requested
 SMALL_WEIGHT = 0.05  # of all past runs together, below which they hardly had a say
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WeightSum:
+    """The weights of all past runs and, last, of the target (k + 1,), summed over suggestions."""
+
+    choice: Choice | None = None  # the past runs that take part now; None: all
+    total: FloatArray = field(default_factory=lambda: np.zeros(1))
+    suggestions: int = 0
+
+    def plus(self, values: FloatArray) -> WeightSum:
+        """Return the sum with one more suggestion, made with the past runs that take part now."""
+        if self.choice is not None and len(values) > 1:
+            chosen, values = values, np.zeros(self.choice.of + 1)
+            values[np.append(self.choice.rows, self.choice.of)] = chosen
+        return WeightSum(self.choice, self.total + values, self.suggestions + 1)
+
+    def means(self, choice: Choice | None) -> FloatArray | None:
+        """Return the mean weights of the chosen past runs and the target; None before the first suggestion."""
+        if self.suggestions == 0:
+            return None
+        means: FloatArray = self.total / self.suggestions
+        return means if choice is None or len(means) == 1 else means[np.append(choice.rows, choice.of)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +65,8 @@ class Influence:
         observations: Number of observations that the model uses.
         used: Whether the method uses the run.
         weight: Weight in the last suggestion.
-        misranked: Ordered pairs of observations that the model puts in the wrong order.
+        misranked: Ordered pairs of different results that the model puts in the wrong order; of the new task's own
+            model only as long as it has seen all results.
         drop_probability: Probability with which the model was dropped from the last suggestion.
         dropped: Whether it was dropped from the last suggestion.
         share: Part of the acquisition value of the last suggestion that the model contributes.
@@ -69,13 +96,16 @@ class PriorInfluence:
         alike: Probability that the new task is one more of the past tasks.
         reversed: Probability that what was good in past runs is bad now.
         own_model: Probability that past runs do not say where good values are.
-        misranked: Ordered pairs of observations that past runs together put in the wrong order; half of all is chance.
+        misranked: Ordered pairs of different results that past runs together put in the wrong order, at the last
+            suggestion by a model; half of all is chance.
+        pairs: Number of ordered pairs of different results then.
     """
 
     alike: float
     reversed: float
     own_model: float
     misranked: int
+    pairs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +128,13 @@ class Explanation:
         predicted_mean: Value that the new task's model predicted for it.
         predicted_std: Standard deviation of that prediction.
         target: Influence of the new task's model.
-        past: Influence of each past run, in the order in which they were passed.
+        past: Influence of each past run, in the order in which they were passed. Of more past runs than take part in
+            one suggestion, only those that took part in the last one.
         notes: Anything unusual about the last suggestion.
-        pairs: Number of ordered pairs of observations among which ``misranked`` pairs are counted.
+        pairs: Number of ordered pairs of different results among which ``misranked`` pairs are counted.
         prior: How much the past counts; None for methods without a prior from past runs.
+        screening: How many of all past runs took part in the last suggestion, and how they were chosen; empty if all
+            did.
     """
 
     method: str
@@ -116,11 +149,17 @@ class Explanation:
     notes: tuple[str, ...]
     pairs: int | None = None
     prior: PriorInfluence | None = None
+    screening: str = ""
 
     @property
     def summary(self) -> str:
         """Whether past runs helped and how much, in one sentence."""
-        return _summary(self)
+        used = [entry for entry in self.past if entry.used]
+        return transfer_verdict(
+            {entry.task: _right_order(entry, self.pairs) for entry in used}, unused=len(self.past) - len(used),
+            pairs=self.pairs, results=self.target.observations, prior=self.prior,
+            past_weight=None if self.target.mean_weight is None else 1.0 - self.target.mean_weight,
+        )  # fmt: skip
 
     def text(self, limit: int | None = SHOWN_PAST_RUNS) -> str:
         """Return the summary, the state of the search and a table of the past runs.
@@ -138,6 +177,7 @@ class Explanation:
             self.summary,
             f"method {self.method}: {trials}, best value {best}",
             f"last suggestion: {self.reason}" + (", from this task's results alone" if alone else ""),
+            *([self.screening] if self.screening else []),
         ]
         if self.predicted_mean is not None and self.predicted_std is not None:
             lines.append(f"predicted value: {self.predicted_mean:.6g} +- {self.predicted_std:.2g}")
@@ -158,17 +198,22 @@ class Explanation:
 
 def explain(
     method: Method, history: History, past: tuple[PastRun, ...],
-    *, model: FittedModel | None, last: Suggestion | None, mean_weights: FloatArray | None,
+    *, model: FittedModel | None, last: Suggestion | None, weights: WeightSum,
 ) -> Explanation:  # fmt: skip
-    """Summarize a run, its model, its last suggestion and the mean weights (k + 1,) of all suggestions by models."""
-    best = history.best
-    weights = None if model is None or len(model.weights.values) == 1 else model.weights
-    shares = None if weights is None or last is None or model is None or model.sources is None else last.shares
-    measured = _measured(weights or Weights.uniform(0), shares, None if weights is None else mean_weights)
+    """Summarize a run, its model, its last suggestion and the weights of all suggestions by models."""
+    choice = weights.choice if model is None else model.choice
+    best, mean_weights = history.best, weights.means(choice)
+    if choice is not None:
+        used = [entry for entry in past if entry.used]
+        past = tuple(used[row] for row in choice.rows)
+    current = None if model is None or len(model.weights.values) == 1 else model.weights
+    shares = None if current is None or last is None or model is None or model.sources is None else last.shares
+    misranked, pairs = (np.full(1, np.nan), None) if current is None else _order(model, history)
+    measured = _measured(current or Weights.uniform(0), misranked, shares, None if current is None else mean_weights)
     posterior = model.target if model is not None and isinstance(model.target, TaskPriorPosterior) else None
     for row, coefficient in zip(measured, [] if posterior is None else posterior.coefficients(), strict=False):
         row["coefficient"] = float(coefficient)
-    rows = iter(measured if weights is not None else ())
+    rows = iter(measured if current is not None else ())
     mean, std = _in_user_units(history.direction, model, last)
     influences = [
         Influence(
@@ -188,22 +233,42 @@ def explain(
         target=Influence("(this task)", history.usable, used=True, **measured[-1]),
         past=tuple(influences),
         notes=() if last is None else last.notes,
-        pairs=None if model is None or weights is None else model.F.shape[1] * (model.F.shape[1] - 1),
+        pairs=pairs,
         prior=None if model is None or posterior is None else _prior_influence(posterior, model.y),
+        screening="" if choice is None else str(choice),
     )
 
 
 def _prior_influence(posterior: TaskPriorPosterior, y: FloatArray) -> PriorInfluence:
     alike, reverse = posterior.probability("alike"), posterior.probability("reversed")
-    misranked = int(misranked_counts(posterior.prior_mean[None, :], None, y)[0])
-    return PriorInfluence(alike, reverse, 1.0 - alike - reverse, misranked)
+    misranked, pairs = misranked_different(posterior.prior_mean[None, :], y)
+    return PriorInfluence(alike, reverse, 1.0 - alike - reverse, int(misranked[0]), pairs)
 
 
-def _measured(weights: Weights, shares: FloatArray | None, mean_weights: FloatArray | None) -> list[dict[str, Any]]:
+def _order(model: FittedModel | None, history: History) -> tuple[FloatArray, int]:
+    """Return how many pairs of all results each source and, last, the target misranks, and how many pairs there are.
+
+    nan for the target if results have come in since it was fitted: its model of them is not known.
+    """
+    assert model is not None
+    sources = model.target.prior.sources if isinstance(model.target, TaskPriorPosterior) else model.sources
+    assert sources is not None
+    (X, y), known = history.modelled(), model.weights.misranked
+    current = len(model.y) == len(y)
+    if current and len(y) <= MAX_COMPARED and not np.isnan(known[:-1]).any():
+        tied = tied_pairs(y)
+        return np.maximum(known - tied, 0.0), len(y) * (len(y) - 1) - 2 * tied
+    misranked, pairs = misranked_different(model.F if current else sources.means(X), y)
+    return np.append(misranked, np.nan), pairs
+
+
+def _measured(
+    weights: Weights, misranked: FloatArray, shares: FloatArray | None, mean_weights: FloatArray | None
+) -> list[dict[str, Any]]:
     """Return what was measured of each source and, last, of the target, as fields of `Influence`."""
     columns = (
         weights.values.tolist(),
-        [None if np.isnan(count) else int(count) for count in weights.misranked],
+        [None if np.isnan(count) else int(count) for count in misranked],
         [*(1.0 - weights.keep_probability).tolist(), 0.0],
         [*weights.dropped.tolist(), False],
         repeat(None) if shares is None else shares.tolist(),
@@ -222,36 +287,47 @@ def _in_user_units(
     return (None, None) if prediction is None else (sign_of(direction) * prediction[0], prediction[1])
 
 
-def _summary(shown: Explanation) -> str:
-    used = [entry for entry in shown.past if entry.used]
-    if not used:
-        return (
-            f"None of the {plural(len(shown.past), 'past run')} was used." if shown.past else "There are no past runs."
-        )
-    if shown.prior is not None and shown.pairs:
-        return _prior_summary(shown.prior, shown.pairs)
-    ordered = [(share, entry.task) for entry in used if (share := _right_order(entry, shown.pairs)) is not None]
-    if not ordered or shown.pairs is None:
-        return f"{plural(len(used), 'past run')} in use; whether they help has not been measured."
-    if shown.pairs < MIN_ORDERED_PAIRS:
-        return f"Too early to say whether past runs help: {plural(shown.target.observations, 'result')} so far."
+def transfer_verdict(
+    agreements: Mapping[str, float | None], *, unused: int = 0, pairs: int | None, results: int,
+    past_weight: float | None, prior: PriorInfluence | None = None,
+) -> str:  # fmt: skip
+    """Return whether past runs helped and how much, in one sentence.
+
+    Args:
+        agreements: Share of the pairs of different results that each used past run puts in the right order, by task.
+        unused: Number of further past runs.
+        pairs: Number of ordered pairs of different results; None: not known.
+        results: Number of results that models learn from.
+        past_weight: Mean weight of all past runs together.
+        prior: How much the past counts, for a method with a prior from past runs.
+    """
+    if not agreements:
+        return f"None of the {plural(unused, 'past run')} was used." if unused else "There are no past runs."
+    if prior is not None and prior.pairs:
+        return _prior_verdict(prior)
+    ordered = [(share, task) for task, share in agreements.items() if share is not None]
+    if not ordered or pairs is None:
+        return f"{plural(len(agreements), 'past run')} in use; whether they help has not been measured."
+    if pairs < MIN_ORDERED_PAIRS:
+        return f"Too early to say whether past runs help: {plural(results, 'result')} so far."
     share, task = max(ordered)
-    weight = sum(entry.mean_weight or 0.0 for entry in used)
     order = f"{share:.0%} of all pairs of results in the right order (chance: 50%)"
-    if not _above_chance(share, shown.pairs, len(ordered)):
-        best = f"the best of {len(used)}, {task!r}, puts {order}, no more than luck explains"
+    if not _above_chance(share, pairs, len(ordered)):
+        best = f"the best of {len(agreements)}, {task!r}, puts {order}, no more than luck explains"
         return f"It is not clear that past runs helped: {best}."
+    weight = past_weight or 0.0
     much = " little" if weight < SMALL_WEIGHT else ""
     say = f"past runs had {weight:.0%} of the weight in the suggestions"
     return f"Past runs helped{much}: {task!r} puts {order}, and {say}."
 
 
-def _prior_summary(prior: PriorInfluence, pairs: int) -> str:
-    seen = f"past runs together put {1 - prior.misranked / pairs:.0%} of all pairs of results in the right order"
+def _prior_verdict(prior: PriorInfluence) -> str:
+    right = 1.0 - prior.misranked / prior.pairs
+    seen = f"past runs together put {right:.0%} of all pairs of results in the right order"
     if prior.reversed > max(prior.alike, prior.own_model):
         return f"The past counts {prior.reversed:.0%}, reversed: what was good in past runs is bad here; {seen}."
     if prior.own_model > prior.alike:
-        return f"The past counts {1 - prior.own_model:.0%}: past runs do not say where good values are; {seen}."
+        return f"The past counts {1 - prior.own_model:.0%} now: this task's own results predict better; {seen}."
     return f"The past counts {prior.alike:.0%}: this task is like the past ones; {seen}."
 
 

@@ -17,6 +17,7 @@ from recollect.errors import InputError, InputTypeError
 from recollect.surrogate.prior import TARGET_PRIOR, Prior
 from recollect.surrogate.scaling import Scaling
 from recollect.transfer.joint import JointModel
+from recollect.transfer.screening import Screening
 from recollect.transfer.search_box import BoxRule
 from recollect.transfer.sources import SourceFit
 from recollect.transfer.task_prior import TaskPrior
@@ -82,6 +83,7 @@ BLOCKS: dict[str, Any] = {
     "box": BoxRule | None,
     "target": TargetModel,
     "sources": SourceFit,
+    "screening": Screening,
     "search": LocalSearch | GradientSearch,
 }
 """The classes of the other blocks."""
@@ -120,6 +122,8 @@ class Method:
             `recollect.optimizer.model`).
         target: How the model of the new task is fitted.
         sources: How the models of past runs are fitted.
+        screening: How many past runs take part in a suggestion (see `recollect.transfer.screening`). A joint model
+            always uses all.
         search: How the acquisition function is maximized.
     """
 
@@ -137,6 +141,7 @@ class Method:
     negative_transfer_guard: bool = True
     target: TargetModel = field(default_factory=TargetModel)
     sources: SourceFit = field(default_factory=SourceFit)
+    screening: Screening = field(default_factory=Screening)
     search: LocalSearch | GradientSearch = field(default_factory=LocalSearch)
 
     def __post_init__(self) -> None:

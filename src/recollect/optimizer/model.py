@@ -30,12 +30,14 @@ import numpy as np
 from recollect.numerics.arrays import BoolArray, FloatArray
 from recollect.optimizer.method import Method, TargetModel
 from recollect.optimizer.past_runs import PastRun, fit_past_runs, source_data
+from recollect.optimizer.search_region import SearchRegion
 from recollect.space.space import Space
 from recollect.surrogate.fit import FitSettings, extend_to_all, fit_gp, rows_to_fit
 from recollect.surrogate.gp import GP, Posterior, make_gp
 from recollect.surrogate.scaling import Scaling, in_units_of_y, transform
 from recollect.transfer.ensemble import Ensemble
 from recollect.transfer.joint import PreparedJointModel
+from recollect.transfer.screening import Choice
 from recollect.transfer.sources import Sources
 from recollect.transfer.task_prior import (
     MIN_PLAIN_OBSERVATIONS,
@@ -45,7 +47,7 @@ from recollect.transfer.task_prior import (
     scaled_values,
 )
 from recollect.transfer.weighting.base import Weigher, Weights
-from recollect.transfer.weighting.ranking import misranked_counts, tied_pairs
+from recollect.transfer.weighting.ranking import misranked_counts, order_scores, tied_pairs
 
 MIN_ORDERED_PAIRS = 20  # of different values, needed to judge past runs: five observations without ties
 JOINT_STANDARD_ERRORS = 1.0  # how far above chance past runs must be together; otherwise each one is tested
@@ -63,14 +65,16 @@ class TransferContext:
     joint: PreparedJointModel | None  # models all tasks together
     horizon: int
     prior: PreparedTaskPrior | None = None  # of the new task's function
+    choice: Choice | None = None  # which past runs the sources are; None: all
 
 
 def make_transfer_context(
-    method: Method, space: Space, past: tuple[PastRun, ...],
-    *, candidates: FloatArray | None, horizon: int, rng: np.random.Generator,
+    method: Method, region: SearchRegion, past: tuple[PastRun, ...],
+    *, chosen: tuple[Choice, Sources] | None, horizon: int, rng: np.random.Generator,
 ) -> TransferContext:  # fmt: skip
-    """Fit the past runs as far as the method uses them; ``candidates`` are all that may be suggested, if finite."""
-    sources = fit_past_runs(past, space, method)
+    """Fit the past runs as far as the method uses them, unless some are ``chosen`` and fitted already."""
+    space, candidates = region.space, region.candidates
+    choice, sources = (None, fit_past_runs(past, space, method)) if chosen is None else chosen
     weigher = joint = prior = None
     if sources is not None and method.weighting is not None:
         weigher = method.weighting.prepare(sources, rng)
@@ -79,7 +83,7 @@ def make_transfer_context(
     if sources is not None and method.prior is not None:
         reference = reference_points(method.prior, space, candidates, rng)
         prior = method.prior.prepare(sources, reference, finite=candidates is not None)
-    return TransferContext(space, sources, weigher, joint, horizon, prior)
+    return TransferContext(space, sources, weigher, joint, horizon, prior, choice)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,6 +98,7 @@ class FittedModel:
     scaling: Scaling  # on which ``target`` models ``y``
     fits: Mapping[Scaling, GP]  # the latest fit on each scale, from which the next one starts
     no_useful_source: bool = False  # whether no source is above chance, by the guard or under the prior
+    choice: Choice | None = None  # which past runs the weights are of; None: all
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -156,7 +161,7 @@ def _fit_with_prior(
     assert context.prior is not None
     scaling: Scaling = "meanvar" if len(y) == 2 else "tail"
     fits = {}
-    if len(y) >= MIN_PLAIN_OBSERVATIONS:
+    if len(y) >= MIN_PLAIN_OBSERVATIONS and context.prior.settings.plain_probability > 0.0:
         start = None if previous is None else previous.fits.get(scaling)
         # While the plain process does not count, its fit continues from its last optimum.
         counts = previous is None or previous.weights.target > MIN_WEIGHT_FOR_RESTARTS
@@ -184,7 +189,8 @@ def _prior_weights(posterior: TaskPriorPosterior, y: FloatArray) -> tuple[Weight
     """
     F, magnitudes = posterior.functions, np.abs(posterior.coefficients())
     past = posterior.probability("alike") + posterior.probability("reversed")
-    sources = past * magnitudes / magnitudes.sum()
+    total = magnitudes.sum()  # 0 if the past is certainly of no use
+    sources = past * magnitudes / (total if total > 0.0 else 1.0)
     misranked = np.append(misranked_counts(F, None, y), np.nan)
     k = len(F)
     values = np.append(sources, 1.0 - sources.sum())
@@ -234,20 +240,14 @@ def apply_guard(method: Method, weights: Weights, y: FloatArray, *, rng: np.rand
 def not_above_chance(weights: Weights, y: FloatArray) -> BoolArray:
     """Return which sources (k,) do not order the observations clearly better than chance.
 
-    None is reported while the sources together do. The scale is that of Kendall's rank statistic: the number of pairs
-    in the right order minus those in the wrong one, over its standard deviation for an uninformative model.
+    None is reported while the sources together do. The scale is that of `ranking.order_scores`.
     """
     from scipy.special import ndtri
 
     n, k = len(y), len(weights.dropped)
-    times = np.unique(y, return_counts=True)[1]
-    tied = tied_pairs(y)
-    pairs = n * (n - 1) // 2 - tied
-    if 2 * pairs < MIN_ORDERED_PAIRS:
+    if n * (n - 1) - 2 * tied_pairs(y) < MIN_ORDERED_PAIRS:
         return np.zeros(k, dtype=np.bool_)
-    variance = (n * (n - 1) * (2 * n + 5) - np.sum(times * (times - 1) * (2 * times + 5))) / 18
-    # Of two equal observations every model that tells them apart misranks exactly one ordered pair.
-    scores = (pairs - (weights.misranked[:-1] - tied)) / math.sqrt(variance)
+    scores = order_scores(weights.misranked[:-1], y)
     if scores.sum() > JOINT_STANDARD_ERRORS * math.sqrt(k):
         return np.zeros(k, dtype=np.bool_)
     return np.asarray(scores < ndtri(1.0 - FALSE_POSITIVE_RATE / k), dtype=np.bool_)

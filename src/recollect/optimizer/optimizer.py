@@ -17,18 +17,27 @@ import numpy as np
 from recollect.errors import FailedTrialWarning, InputError, InputTypeError, NumericalError
 from recollect.numerics.arrays import BoolArray, FloatArray, row_key
 from recollect.numerics.linalg import single_threaded
-from recollect.optimizer.catalog import method as find_method
-from recollect.optimizer.catalog import without_past
+from recollect.optimizer import catalog
+from recollect.optimizer.default_method import DEFAULT_METHOD
 from recollect.optimizer.design import design_size, draw_design, learned_design, prior_design
-from recollect.optimizer.explanation import Explanation, explain
+from recollect.optimizer.explanation import Explanation, WeightSum, explain
 from recollect.optimizer.history import History
 from recollect.optimizer.method import POINTS_WITHOUT_PAST, Method
 from recollect.optimizer.model import FittedModel, TransferContext, fit_model, make_transfer_context
-from recollect.optimizer.past_runs import PastRun, align_past_runs, check_method, source_data, warn_about_integers
+from recollect.optimizer.past_runs import (
+    PastRun,
+    align_past_runs,
+    check_method,
+    screen_past_runs,
+    source_data,
+    warn_about_integers,
+)
 from recollect.optimizer.search_region import TOO_FAR, make_search_region
 from recollect.optimizer.suggestion import Suggestion, Untried, round_trip, suggest_at_random, suggest_by_model
 from recollect.runs.run import Config, Direction, Run, State, Trial, as_number
 from recollect.space.space import Space, SpaceLike, compile_space
+from recollect.transfer.screening import Choice
+from recollect.transfer.sources import Sources
 from recollect.validation import as_count, as_list
 
 DESIGN, MODEL, SUGGEST, TRANSFER = range(4)  # purposes of the random streams
@@ -50,7 +59,7 @@ class Optimizer:
 
     Example:
         >>> optimizer = recollect.Optimizer({"lr": (1e-5, 1e-1, "log"), "depth": (1, 8)}, past=memory.past(space))
-        >>> for _ in range(50):
+        >>> for _ in range(12):
         ...     config = optimizer.ask()
         ...     optimizer.tell(config, train(**config))
         >>> optimizer.best.config
@@ -60,7 +69,7 @@ class Optimizer:
         self,
         space: SpaceLike,
         past: Iterable[Run] = (),
-        method: str | Method = "rgpe-taf",
+        method: str | Method = DEFAULT_METHOD,
         *,
         horizon: int = 50,
         seed: int | None = 0,
@@ -73,7 +82,8 @@ class Optimizer:
         Args:
             space: The search space, in any notation that `compile_space` understands.
             past: Runs on other tasks. Without them a method with a model is plain Bayesian optimization, and one
-                without a model is random search. Runs that cannot be used are left out with a warning.
+                without a model is random search. Runs that cannot be used are left out with a warning. Of more than
+                256, each suggestion uses those that are chosen for it (`Method.screening`).
             method: Name of a method, see `methods`, or a `Method`.
             horizon: Number of trials planned in all; the influence of past runs fades until then.
             seed: Seed of all random numbers; None takes fresh entropy.
@@ -89,7 +99,7 @@ class Optimizer:
         """
         self._lock = threading.RLock()  # held by every method that reads or changes several attributes
         compiled = compile_space(space)
-        self._method = find_method(method)
+        self._method = catalog.method(method)
         self._horizon = as_count("horizon", horizon, minimum=1)
         self._entropy = np.random.SeedSequence(None if seed is None else as_count("seed", seed, minimum=0)).entropy
         past = as_list("past", past, of="recollect.Run")
@@ -98,21 +108,21 @@ class Optimizer:
             warn_about_integers(past, compiled)
         check_method(self._method, compiled, self._past)
         if not source_data(self._past):
-            self._method = without_past(self._method)
+            self._method = catalog.without_past(self._method)
         method, horizon = self._method, self._horizon
         self._region = make_search_region(compiled, method, self._past, candidates=candidates, horizon=horizon)
         self._space = self._region.space
         self._free: BoolArray = np.ones(len(self._region.index), dtype=bool)  # candidates that are not taken
         self._context: TransferContext | None = None  # created by the first ask
+        self._screened = screen_past_runs(self._past, self._space, method, rng=self._stream(TRANSFER, 1))
         self._pending: dict[bytes, _Pending] = {}
         self._history = History(Run(space=compiled, direction=direction), len(self._space.names))
         self._taken: set[bytes] = set()
         self._design: FloatArray | None = None
         self._exploration: FloatArray | None = None
         self._model: FittedModel | None = None
-        self._stale = True
+        self._stale, self._weights = True, WeightSum()  # the weights of all suggestions by models
         self._last: Suggestion | None = None
-        self._weight_sum, self._model_suggestions = np.zeros(1), 0  # weights (k + 1,) summed over suggestions by models
         if run is not None:
             self._resume(run)
 
@@ -181,6 +191,8 @@ class Optimizer:
             if self._region.candidates is not None and number > self._free.sum():
                 raise self._region.exhausted(number, self._free)
             configs = [self._ask_one() for _ in range(number)]
+            if self._screened is not None:
+                self._screened.fit_behind(*self._history.modelled())
         return configs[0] if count is None else configs
 
     def tell(self, config: Mapping[str, Any], value: object, *, seconds: float | None = None) -> None:
@@ -257,9 +269,8 @@ class Optimizer:
             The explanation as data; ``print`` shows it as a short text.
         """
         with self._lock:
-            means = self._weight_sum / self._model_suggestions if self._model_suggestions else None
             return explain(
-                self._method, self._history, self._past, model=self._model, last=self._last, mean_weights=means
+                self._method, self._history, self._past, model=self._model, last=self._last, weights=self._weights
             )
 
     def _ask_one(self) -> Config:
@@ -284,8 +295,7 @@ class Optimizer:
             return suggest_at_random(untried, "drawn at random: no trial has succeeded yet", rng)
         try:
             model = self._fit_model()
-            self._weight_sum = self._weight_sum + model.weights.values
-            self._model_suggestions += 1
+            self._weights = self._weights.plus(model.weights.values)
             if model.no_useful_source and (point := self._explore(index)) is not None:
                 return point
             ensemble = model.ensemble(self._pending_rows())
@@ -326,7 +336,8 @@ class Optimizer:
     def _draw_design(self, size: int) -> FloatArray:
         """Return the design; a learned one continues beyond its size, in case its first points all fail."""
         rng = self._stream(DESIGN)
-        context = self._transfer_context()
+        screened = self._screened
+        context = self._transfer_context() if screened is None else self._make_context(screened.first)
         sources = context.sources
         if self._method.design.kind != "portfolio" or sources is None:
             return draw_design(self._method, self._space, self._all_candidates(), size=size, rng=rng)
@@ -336,19 +347,23 @@ class Optimizer:
         return learned_design(self._method, self._space, self._all_candidates(), sources=sources, size=longer, rng=rng)
 
     def _transfer_context(self) -> TransferContext:
-        if self._context is None:
-            rng = self._stream(TRANSFER)
-            self._context = make_transfer_context(
-                self._method, self._space, self._past,
-                candidates=self._region.candidates, horizon=self._horizon, rng=rng,
-            )  # fmt: skip
+        chosen = None if self._screened is None else self._screened.given(*self._history.modelled())
+        if self._context is None or (chosen is not None and self._context.choice is not chosen[0]):
+            self._context = self._make_context(chosen)
+            self._weights = replace(self._weights, choice=self._context.choice)
         return self._context
+
+    def _make_context(self, chosen: tuple[Choice, Sources] | None) -> TransferContext:
+        rng, horizon = self._stream(TRANSFER), self._horizon
+        return make_transfer_context(self._method, self._region, self._past, chosen=chosen, horizon=horizon, rng=rng)
 
     def _fit_model(self) -> FittedModel:
         if self._model is None or self._stale:
             rng = self._stream(MODEL, len(self._history))
             X, y = self._history.modelled()
-            self._model = fit_model(self._method, self._transfer_context(), X, y, previous=self._model, rng=rng)
+            context = self._transfer_context()
+            model = fit_model(self._method, context, X, y, previous=self._model, rng=rng)
+            self._model = replace(model, choice=context.choice)
             self._stale = False
         return self._model
 
@@ -373,8 +388,8 @@ class Optimizer:
         if not isinstance(run, Run):
             raise InputTypeError(f"run must be a recollect.Run, got {type(run).__name__}")
         if run.direction != self._history.direction:
-            own = f"this optimizer has {self._history.direction!r}"
-            raise InputError(f"the run to resume has direction {run.direction!r}, but {own}")
+            directions = f"direction {run.direction!r}, but this optimizer has {self._history.direction!r}"
+            raise InputError(f"the run to resume has {directions}")
         empty = Run(run.task, space=self.space, direction=run.direction)
         self._history = History(empty, len(self._space.names))
         self.space.encode(run.configs)  # all are checked before any is recorded

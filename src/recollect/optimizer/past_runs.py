@@ -13,20 +13,22 @@ import numpy as np
 
 from recollect.errors import InputError, InputTypeError, RecollectWarning
 from recollect.optimizer.method import Method
-from recollect.progress import progress_bars
 from recollect.runs.run import MIN_TRIALS, Run, Unusable, left_out_message, why_unusable
 from recollect.space.alignment import Alignment, align_all
 from recollect.space.columns import Steps
+from recollect.space.sampling import latin_hypercube
 from recollect.space.space import Space
 from recollect.surrogate.scaling import transform
 from recollect.transfer.fit_cache import FitCache
+from recollect.transfer.screening import ScreenedSources, Screener
 from recollect.transfer.source_fitting import fit_sources
+from recollect.transfer.source_library import SourceLibrary, fitting_bar
 from recollect.transfer.sources import SourceData, Sources
 from recollect.transfer.weighting.kl import DivergenceWeighting, refuse_unless_continuous
 from recollect.validation import as_list
 
 MAX_MAGNITUDE = 2.0**960  # values beyond this are divided by 2^64: sums and differences of predictions stay finite
-MIN_FITS_FOR_BAR = 8  # fewer fits than this finish before a progress bar helps
+LANDMARKS = 64  # points at which past runs are compared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,10 +81,10 @@ def warn_about_integers(runs: Sequence[Run], space: Space) -> None:
         values = (trial.config.get(column.name) for run in runs for trial in run.usable)
         between = next((value for value in values if isinstance(value, float) and not value.is_integer()), None)
         if between is not None:
-            low, high, log = column.lower, column.lower + column.size - 1, ', "log"' if column.log else ""
+            low, high = column.lower, column.lower + column.size - 1
             message = (
-                f"{column.name!r} is a range of integers, ({low}, {high}{log}), but past runs have {between!r}; write "
-                f"({low}.0, {high}.0{log}) for a range of floats"
+                f"{column.name!r} is a range of integers from {low} to {high}, but past runs have {between!r}; write "
+                f"{low}.0 and {high}.0 for a range of floats"
             )
             warnings.warn(message, RecollectWarning, stacklevel=3)
 
@@ -121,14 +123,22 @@ def fit_past_runs(past: tuple[PastRun, ...], space: Space, method: Method) -> So
     data = source_data(past)
     if not data or not method.models_past:
         return None
-    with progress_bars("count", "remaining", interactive=True, transient=True) as update:
-
-        def show(done: int, total: int) -> None:
-            if total >= MIN_FITS_FOR_BAR:
-                update("fitting past runs", done, total)
-
+    with fitting_bar() as progress:
         settings, cache = method.sources, FitCache.default()
-        return fit_sources(data, shape=space.kernel_shape, settings=settings, cache=cache, progress=show)
+        return fit_sources(data, shape=space.kernel_shape, settings=settings, cache=cache, progress=progress)
+
+
+def screen_past_runs(
+    past: tuple[PastRun, ...], space: Space, method: Method, *, rng: np.random.Generator
+) -> ScreenedSources | None:
+    """Prepare to choose among the runs that are used; None if they are few enough, or the method needs all."""
+    data = source_data(past)
+    if len(data) <= method.screening.limit or not method.models_past or method.joint is not None:
+        return None
+    library = SourceLibrary(data, shape=space.kernel_shape, settings=method.sources, cache=FitCache.default())
+    landmarks = latin_hypercube(space, LANDMARKS, rng)
+    screener = Screener(method.screening, library, landmarks=landmarks, rng=rng)
+    return ScreenedSources(screener, library, starts_small=method.acquisition is not None)
 
 
 def check_method(method: Method, space: Space, past: tuple[PastRun, ...]) -> None:

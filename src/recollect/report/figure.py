@@ -34,7 +34,7 @@ MARKUP = re.compile(r"<br>|</?b>|<extra></extra>")
 ROW_HEIGHT, MARGINS = 23, 96  # pixels of a row in a figure with a row for each name, and of its axes
 PRECISE = 8  # digits of numbers that the page itself rounds: with four, 2.5349 would become 2.535 and then 2.54
 Spec: TypeAlias = Mapping[str, Any]
-Mark: TypeAlias = Literal["line", "point", "cross", "diamond", "triangle", "area"]
+Mark: TypeAlias = Literal["line", "point", "cross", "diamond", "triangle", "star", "bar", "area"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,17 +166,9 @@ def name_axis(names: Sequence[str]) -> dict[str, Any]:
 
 
 def colour_bar(title: str) -> Spec:
-    """Return the scale beside a heat map; its title stands on top of it, where it is never cut off."""
-    place = {
-        "thickness": 10,
-        "xpad": 6,
-        "ypad": 0,
-        "outlinewidth": 0,
-        "orientation": "h",
-        "y": 1.0,
-        "yanchor": "bottom",
-    }
-    return {**place, "ticklabelposition": "outside top", "title": {"text": title, "side": "top"}}
+    """Return the scale above a heat map; its title stands on top of it, where it is never cut off."""
+    place = {"orientation": "h", "y": 1.03, "yanchor": "bottom", "thickness": 10, "xpad": 6, "ypad": 0}
+    return {**place, "outlinewidth": 0, "ticklabelposition": "outside top", "title": {"text": title, "side": "top"}}
 
 
 def rows_height(count: int) -> int:
@@ -216,7 +208,9 @@ def _mark(key: LegendKey) -> Html:
         "cross": "M9 2 L17 10 M17 2 L9 10",
         "diamond": "M13 0 L19 6 L13 12 L7 6 Z",
         "triangle": "M7 1 L19 1 L13 11 Z",
+        "star": "M13 0 L14.6 4.1 L19 4.4 L15.6 7.2 L16.7 11.5 L13 9.1 L9.3 11.5 L10.4 7.2 L7 4.4 L11.4 4.1 Z",
+        "bar": "M13 0 L13 12 M9 6 L17 6",
     }
     if key.mark in paths:
-        return tag("path", {"d": paths[key.mark], "class": None if key.mark == "cross" else "filled"})
+        return tag("path", {"d": paths[key.mark], "class": None if key.mark in ("cross", "bar") else "filled"})
     return tag("line", {"x1": 0, "y1": 6, "x2": 26, "y2": 6, "stroke-dasharray": key.dash.replace("px", "") or None})

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias, Union
 
@@ -246,8 +247,9 @@ class Choices:
 
 def as_numbers(values: Sequence[Any]) -> FloatArray:
     """Return (n,) floats; nan where a value is not a real number (True and False are not)."""
-    if set(map(type, values)) == {float}:
-        return np.array(values, dtype=np.float64)
+    if set(map(type, values)) <= {float, int}:  # nearly always, and the tests of single values are slow
+        with suppress(OverflowError):
+            return np.array(values, dtype=np.float64)
     return np.array([_as_number(value) for value in values], dtype=np.float64)
 
 

@@ -21,6 +21,7 @@ from recollect.storage.studies import (
     study_name,
 )
 from recollect.storage.transitions import create_studies, delete_studies
+from recollect.validation import as_text
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -105,6 +106,7 @@ def describe(store: Store, study: TaskStudy, *, tags: Collection[str] | None = N
     if tags is not None:
         store.optuna.set_study_user_attr(study.id, TAGS_KEY, list(tags))
     if note is not None:
+        as_text("note", note)
         store.optuna.set_study_user_attr(study.id, NOTE_KEY, note)
 
 

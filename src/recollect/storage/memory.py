@@ -19,7 +19,7 @@ from recollect.runs.run import Direction, Run, Unusable, left_out_message, why_u
 from recollect.space.space import SpaceLike, compile_space
 from recollect.storage.administration import Moment, as_tags, select
 from recollect.storage.open import missing_reason, open_store, reading_from, storage_errors, without_password
-from recollect.storage.run_reading import StoredRun, read_task_runs
+from recollect.storage.run_reading import StoredRun, read_past_runs, read_task_runs
 from recollect.storage.run_writing import Report, check_runs, fill_task, store_runs
 from recollect.storage.sql_read import STUDIES_PER_QUERY, Damage, check_tables, read_after
 from recollect.storage.studies import DEFAULT_PROBLEM, choose_study, find_study, read_spaces, task_studies
@@ -196,7 +196,7 @@ class Memory(MemoryTasks):
                 if problem in (None, study.problem) and study.task not in excluded
             ]
             same_direction = [study for study in studies if study.direction == direction]
-            runs = read_task_runs(self._store, same_direction, spaces=False)
+            runs = read_past_runs(self._store, same_direction)
         runs = rename_hyperparameters(runs, rename)
         others = [
             f"{study.task!r} ({study.direction or 'several objectives'})"

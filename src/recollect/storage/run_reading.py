@@ -9,7 +9,8 @@ from typing import Any
 from recollect.runs.run import Direction, Run, Trial
 from recollect.storage.open import Store
 from recollect.storage.optuna_conversion import finished_trials
-from recollect.storage.sql_read import StoredTrial, read_finished
+from recollect.storage.run_index import MIN_INDEXED, RunIndex, study_marks
+from recollect.storage.sql_read import STUDIES_PER_QUERY, Damage, StoredTrial, read_finished, report_damage
 from recollect.storage.studies import NOTES_KEY, VOID_KEY, TaskStudy, with_notes
 from recollect.storage.study_spaces import holds_all, read_study_spaces
 
@@ -46,10 +47,32 @@ def counted_trials(records: Sequence[StoredTrial], direction: Direction) -> list
     return [(record, with_notes(trial, record)) for record, trial in pairs]
 
 
-def read_task_runs(store: Store, studies: Sequence[TaskStudy], *, spaces: bool = True) -> list[Run]:
-    """Return the runs of these studies, with their search spaces unless ``spaces`` is False."""
+def read_past_runs(store: Store, studies: Sequence[TaskStudy]) -> list[Run]:
+    """Return the runs of these studies without their search spaces; of many, most come from the index."""
+    marks = study_marks(store, studies) if len(studies) >= MIN_INDEXED and store.address is not None else {}
+    index = RunIndex()
+    known = index.get(marks)
+    runs: dict[int, Run] = {}
+    missing = [study for study in studies if study.id not in known]
+    for start in range(0, len(missing), STUDIES_PER_QUERY):
+        some, damage = missing[start : start + STUDIES_PER_QUERY], list[Damage]()
+        records = read_finished(store, [study.id for study in some], keys=(NOTES_KEY, VOID_KEY), damage=damage)
+        report_damage(store, damage, None)
+        for study in some:
+            assert study.direction is not None
+            known[study.id] = valid_trials(records[study.id], study.direction)
+        if not damage:  # which is reported whenever it is read
+            index.put({marks[study.id]: known[study.id] for study in some if study.id in marks})
+    for study in studies:
+        assert study.direction is not None
+        runs[study.id] = Run(study.task, trials=known.pop(study.id), direction=study.direction)
+    return [runs[study.id] for study in studies]
+
+
+def read_task_runs(store: Store, studies: Sequence[TaskStudy]) -> list[Run]:
+    """Return the runs of these studies, with their search spaces."""
     records = read_finished(store, [study.id for study in studies], keys=(NOTES_KEY, VOID_KEY))
-    compiled = read_study_spaces(store, studies, records) if spaces else {}
+    compiled = read_study_spaces(store, studies, records)
     runs = []
     for study in studies:
         assert study.direction is not None

@@ -188,7 +188,7 @@ def read_finished(
             records += [_record(trial) for trial in frozen if trial.state.is_finished()]
         return trials
     broken: list[Damage] = []
-    with store.reading() as fetch, _no_garbage_collection():
+    with store.reading() as fetch, no_garbage_collection():
         for start in range(0, len(studies), STUDIES_PER_QUERY):
             ids = ", ".join(str(int(study)) for study in studies[start : start + STUDIES_PER_QUERY])
             for study, record in _read(fetch, f"t.study_id in ({ids}) and {FINISHED}", keys=keys, damage=broken):
@@ -255,7 +255,7 @@ def check_tables(store: Store, damage: list[Damage]) -> None:
 
 
 @contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
     """Turn off garbage collection while 100,000 objects are created that all stay: it takes a tenth of the time."""
     enabled = gc.isenabled()
     gc.disable()

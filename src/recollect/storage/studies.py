@@ -25,15 +25,16 @@ A trial may have
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recollect._text import name_list
 from recollect.errors import InputError, InputTypeError, SpaceError, StorageError
 from recollect.runs.run import Direction, Trial
-from recollect.space.columns import Interval, SpaceColumn, Steps
+from recollect.space.columns import Choices, Interval, SpaceColumn, Steps
 from recollect.space.serialization import from_json, to_json
 from recollect.space.space import Space
 from recollect.storage.open import Store, quiet_optuna
@@ -249,6 +250,9 @@ def get_or_create_study(
         study, existing = existing.id, None  # its process was killed before it described the study
     if existing is not None:
         check_same(existing, space, direction, where=store.name)
+        if text is not None and existing.space not in (None, text):  # it knows the order of more choices
+            store.optuna.set_study_user_attr(existing.id, SPACE_KEY, text)
+            existing = replace(existing, space=text)
         return existing
     for key, value in study_attributes(problem, task, direction, space=text).items():
         store.optuna.set_study_user_attr(study, key, value)
@@ -275,26 +279,39 @@ def check_same(study: TaskStudy, space: Space | None, direction: Direction, *, w
     if space is None or study.space is None:
         return
     try:
-        difference = space_difference(from_json(study.space), space)
+        old = from_json(study.space)
+        difference = space_difference(old, space, ignore=newly_ordered(old, space))
     except SpaceError as error:
         raise StorageError(f"{place}: its search space is damaged ({error}): {remedy}") from error
     if difference is not None:
         raise InputError(f"{place} has another search space ({difference}): {remedy}")
 
 
-def space_difference(old: Space, new: Space) -> str | None:
-    """Describe briefly the first difference of two spaces; None if they are the same."""
+def newly_ordered(old: Space, new: Space) -> set[str]:
+    """Return the hyperparameters whose choices are the same in both spaces, but have an order only in the new one."""
+    before = {column.name: column.choices for column in old.columns if isinstance(column, Choices)}
+    after = {column.name: column.choices for column in new.columns if isinstance(column, Steps)}
+    return {name for name in before.keys() & after.keys() if before[name] == after[name]}
+
+
+def space_difference(old: Space, new: Space, *, ignore: Collection[str] = ()) -> str | None:
+    """Describe briefly the first difference of two spaces; None if they are the same, but for those to ``ignore``."""
     before, after = ({column.name: column for column in space.columns} for space in (old, new))
     for names, what in ((before.keys() - after.keys(), "was removed"), (after.keys() - before.keys(), "is new")):
         if names:
             return f"{min(names)!r} {what}"
-    for name in sorted(before):
+    for name in sorted(before.keys() - set(ignore)):
         if str(old.source[name]) != str(new.source[name]):
             was, now = _described(before[name]), _described(after[name])
             return f"{name!r} was {was}, is {now}" if was != now else f"{name!r} has other choices or another default"
-    if to_json(old) != to_json(new):
+    if _json_without(old, ignore) != _json_without(new, ignore):
         return "conditions, forbidden combinations or defaults differ"
     return None
+
+
+def _json_without(space: Space, names: Collection[str]) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads(to_json(space))
+    return {**content, "hyperparameters": [own for own in content["hyperparameters"] if own["name"] not in names]}
 
 
 def _described(column: SpaceColumn) -> str:

@@ -12,10 +12,10 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from recollect.surrogate.fit import SOURCE_BFGS, FitProblem, FitSettings, map_es
 from recollect.surrogate.kernels import Hyperparameters
 from recollect.surrogate.prior import Prior
 from recollect.surrogate.scaling import standardize
-from recollect.transfer.fit_cache import FitCache
 from recollect.transfer.sources import SourceData, SourceFit, Sources, check_columns
 
 Progress = Callable[[int, int], None]
@@ -68,7 +67,22 @@ class FitTask:
 
     def seconds(self) -> float:
         """Estimate how long the fit takes."""
-        return 0.005 + 0.015 * (self.z.size / 50.0) ** 2
+        return fit_seconds(self.z.size)
+
+
+class KnownFits(Protocol):
+    """Where fits are looked up and kept, such as a `FitCache`."""
+
+    def get(self, keys: Iterable[bytes]) -> Fits:
+        """Return the fits that are known."""
+
+    def put(self, fits: Mapping[bytes, FloatArray]) -> None:
+        """Keep fits."""
+
+
+def fit_seconds(observations: int) -> float:
+    """Estimate how long the fit of a past run takes."""
+    return 0.005 + 0.015 * (observations / 50.0) ** 2
 
 
 Batch: TypeAlias = dict[bytes, FitTask]
@@ -80,7 +94,7 @@ def fit_sources(
     *,
     shape: KernelShape,
     settings: SourceFit = DEFAULT_FIT,
-    cache: FitCache | None,
+    cache: KnownFits | None,
     progress: Progress | None = None,
     jobs: int | None = None,
 ) -> Sources:
@@ -93,19 +107,44 @@ def fit_sources(
     if jobs is not None and jobs < 1:
         raise InputError(f"fit_sources: expected jobs >= 1 or None, got {jobs}")
     check_columns(data, shape)
-    used = [_reduced(run, settings.max_observations, shape) for run in data]
-    tasks = [_task(_reduced(run, settings.max_fit_observations, shape), shape, settings) for run in used]
-    keys = [task.key() for task in tasks]
-    unique = dict(zip(keys, tasks, strict=True))  # copies of one run are one fit
+    used, tasks = _tasks(data, shape, settings)
+    fits, missing = _known(tasks, shape, settings, cache)
+    fits |= _fit_all(missing, cache=cache, progress=progress, workers=_workers(missing, jobs))
+    theta = np.empty((len(used), shape.d + 2))
+    for row, run, (key, task) in zip(theta, used, tasks, strict=True):
+        row[:] = fits[key] if task.z.size == run.y.size else _rescaled(fits[key], run, shape, settings)
+    return Sources(used, shape=shape, theta=theta)
+
+
+def fit_behind(
+    data: Sequence[SourceData], *, shape: KernelShape, settings: SourceFit, cache: KnownFits, progress: Progress
+) -> None:
+    """Fit the past runs that the cache lacks, while this process has other things to do.
+
+    Where that is worth while, other processes do all of it, and the caller's thread only waits for them.
+    """
+    missing = _known(_tasks(data, shape, settings)[1], shape, settings, cache)[1]
+    _fit_all(missing, cache=cache, progress=progress, workers=_workers(missing, None), behind=True)
+
+
+def _tasks(
+    data: Sequence[SourceData], shape: KernelShape, settings: SourceFit
+) -> tuple[list[SourceData], list[tuple[bytes, FitTask]]]:
+    """Return each run as it is modelled, and what is fitted of it, with its key."""
+    used = [reduced(run, settings.max_observations, shape) for run in data]
+    tasks = [_task(reduced(run, settings.max_fit_observations, shape), shape, settings) for run in used]
+    return used, [(task.key(), task) for task in tasks]
+
+
+def _known(
+    tasks: list[tuple[bytes, FitTask]], shape: KernelShape, settings: SourceFit, cache: KnownFits | None
+) -> tuple[Fits, Batch]:
+    """Return the fits that are in the cache, and what is missing."""
+    unique = dict(tasks)  # copies of one run are one fit
     cached = {} if cache is None else cache.get(unique)
     bounds = settings.prior.log_bounds(shape.d)
     fits = {key: theta for key, theta in cached.items() if _plausible(theta, bounds)}
-    missing = {key: task for key, task in unique.items() if key not in fits}
-    fits |= _fit_all(missing, cache=cache, progress=progress, jobs=jobs)
-    theta = np.empty((len(used), shape.d + 2))
-    for row, run, task, key in zip(theta, used, tasks, keys, strict=True):
-        row[:] = fits[key] if task.z.size == run.y.size else _rescaled(fits[key], run, shape, settings)
-    return Sources(used, shape=shape, theta=theta)
+    return fits, {key: task for key, task in unique.items() if key not in fits}
 
 
 def representative_rows(run: SourceData, count: int, shape: KernelShape) -> IntArray:
@@ -149,7 +188,8 @@ def _spread(X: FloatArray, chosen: BoolArray, count: int, shape: KernelShape) ->
         np.minimum(nearest, distances(farthest), out=nearest)
 
 
-def _reduced(run: SourceData, count: int, shape: KernelShape) -> SourceData:
+def reduced(run: SourceData, count: int, shape: KernelShape) -> SourceData:
+    """Return a run, represented by at most ``count`` observations."""
     return run if run.y.size <= count else run.at(representative_rows(run, count, shape))
 
 
@@ -175,11 +215,13 @@ def _plausible(theta: FloatArray, bounds: FloatArray) -> bool:
     return theta.size == len(bounds) and bool(((theta >= low) & (theta <= high)).all())
 
 
-def _fit_all(missing: Batch, *, cache: FitCache | None, progress: Progress | None, jobs: int | None) -> Fits:
+def _fit_all(
+    missing: Batch, *, cache: KnownFits | None, progress: Progress | None, workers: int, behind: bool = False
+) -> Fits:
     """Fit what is missing; finished fits are cached even if the process is interrupted."""
     finished, unwritten, written = Fits(), Fits(), time.monotonic()
     try:
-        for fits in _results(missing, _workers(missing, jobs)):
+        for fits in _results(missing, workers, behind=behind):
             finished |= fits
             unwritten |= fits
             if cache is not None and time.monotonic() - written > WRITE_INTERVAL:
@@ -200,10 +242,11 @@ def _workers(missing: Batch, jobs: int | None) -> int:
     return 1 if is_worker() else max(1, min(wanted, len(missing)))
 
 
-def _results(missing: Batch, workers: int) -> Iterator[Fits]:
+def _results(missing: Batch, workers: int, *, behind: bool) -> Iterator[Fits]:
     """Yield fits as they finish, by this process and by others; the longest start first.
 
-    The others take a while to start; this process begins at once. It also fits what they leave when they die.
+    The others take a while to start; this process begins at once, unless ``behind``. It also fits what they leave when
+    they die.
     """
     batches = _batches(missing, workers)
     if workers == 1:
@@ -216,9 +259,10 @@ def _results(missing: Batch, workers: int) -> Iterator[Fits]:
             while batches and len(running) < max_queued:
                 batch = batches.popleft()
                 running[others.submit(batch)] = batch
-            if batches:
+            here = bool(batches) and (max_queued == 0 or not behind)
+            if here:
                 yield _fits(batches.popleft())
-            for future in wait(running, timeout=0 if batches else None, return_when=FIRST_COMPLETED).done:
+            for future in wait(running, timeout=0 if here else None, return_when=FIRST_COMPLETED).done:
                 batch = running.pop(future)
                 try:
                     fits = future.result()

@@ -1,72 +1,66 @@
 """The task prior: a Gaussian process whose prior mean and covariance are estimated from all past runs.
 
 An ensemble picks or averages past runs one by one. A prior over tasks also knows how they vary: where past runs that
-disagree here agree there, and which hyperparameters trade off differently on every task.
+disagree here agree there, and which hyperparameters trade off differently on every task. `empirical_prior` estimates
+the mean m and the covariance C of a task's function on the common scale of `past_functions`.
 
-Past run i of k takes part by its *mean function*, not by its observations, which crowd where it searched. At reference
-points ``R (r, d)`` all over the space, values above the median are compressed (`scaling.compress_tail`), and the
-function is standardized; z_i is the result, at any point. Then ::
-
-    m(x) = mean_i z_i(x),     C(x, x') = sum_i phi_i(x) phi_i(x'),     phi_i = (z_i - m) / sqrt(k - 1)
-
-The values ``t (n,)`` of the new task, compressed in the same way, are t = a + (g(x) + e) / u with e ~ N(0, noise^2), an
-offset a that is flat (`FLAT` is added to the covariance of u t), and g by one of three hypotheses:
+The values ``t (n,)`` of the new task, compressed like those of past runs, are t = a + (g(x) + e) / u with
+e ~ N(0, noise^2), a flat offset a (`FLAT` is added to the covariance of u t), and g by one of three hypotheses:
 
     alike      g ~ GP(m, C + deviation^2 K)      the new task is one more of the past tasks
     reversed   g ~ GP(-m, C + deviation^2 K)     what was good in past runs is bad now
     unrelated  g ~ GP(0, K)                      past runs say how smooth the function is, and nothing else
 
 K is the kernel of all models with unit amplitude and the past runs' median length scales. Deviation and noise are on a
-grid. The scale is where the evidence is highest; with A = t' S^-1 t and B = t' S^-1 m, where S is the covariance of u t
-and m its prior mean, ::
+grid; `prior_process` has the scale and the evidence of each process.
 
-    u = (B + sqrt(B^2 + 4 A (n - 1))) / (2 A)
-    log evidence = -1/2 (u t - m)' S^-1 (u t - m) - 1/2 log|S| + (n - 1) log u - (n - 1)/2 log 2 pi + 1/2 log FLAT
+Offset and scale are free in shape, but past runs say which are usual. Each process infers a level, the value at g = 0,
+and a spread, the value of one unit of g. Its evidence is multiplied by their density among past runs, over that of a
+typical past run (`past_functions.TaskLevels`). As long as a search stays where past runs promise good values, values
+that are all bad do not look bad; they imply a level, though, that no past run had.
 
 The process of plain Bayesian optimization is the fourth hypothesis. Its evidence is its marginal likelihood, less
 (d + 2)/4 log n for the hyperparameters that were fitted to the same data. All are averaged by prior probability and
-evidence. The second and the third are there because offset and scale are free: as long as a search stays where past
-runs promise good values, values that are all bad do not look bad. Under the reversed hypothesis the rest of the space
-promises so much that even with a small probability it is looked at, once the first hypothesis promises little more.
+evidence. Under the reversed hypothesis the rest of the space promises so much that even with a small probability it is
+looked at, once the first hypothesis promises little more.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
 
 import numpy as np
 
 from recollect.errors import InputError
-from recollect.numerics.arrays import FloatArray, row_keys
-from recollect.numerics.linalg import append_cholesky, cholesky, single_threaded, solve_lower, solve_posdef
+from recollect.numerics.arrays import FloatArray
+from recollect.numerics.linalg import append_cholesky, single_threaded, solve_lower, solve_posdef
 from recollect.space.sampling import latin_hypercube
 from recollect.space.space import Space
 from recollect.surrogate.gp import GP, VARIANCE_FLOOR
 from recollect.surrogate.kernels import Hyperparameters, covariance, cross_covariance
 from recollect.surrogate.scaling import compress_tail, standardize, tail_constants
+from recollect.transfer.empirical_prior import EmpiricalPrior
+from recollect.transfer.past_functions import PastFunctions, raw_units
+from recollect.transfer.prior_process import FLAT, SIGNS, Factor, Hypothesis, Process, fit_process
 from recollect.transfer.sources import Sources
 
-Hypothesis = Literal["alike", "reversed", "unrelated", "plain"]
-
-FLAT = 100.0  # prior variance of the new task's offset, in units of the past runs' functions
 MIN_PLAIN_OBSERVATIONS = 3  # from which on the plain process takes part
 NOISE_FREE = 1e-4  # standard deviation that stands for "no noise"
 MAX_REFERENCE = 4096  # candidates that are reference points
 MIN_WEIGHT = 1e-4  # relative to the largest; a process with less is left out of predictions
-SIGNS: dict[Hypothesis, float] = {"alike": 1.0, "reversed": -1.0, "unrelated": 0.0}  # of the prior mean
 
 
 @dataclass(frozen=True, slots=True)
 class TaskPrior:
     """Settings of the task prior."""
 
+    plain_probability: float = 0.5  # of the hypotheses, before the first trial; 0 leaves one out
+    reversed_probability: float = 0.05  # of what is left
+    unrelated_probability: float = 0.05
     deviations: tuple[float, ...] = (0.1, 0.3, 0.8)  # of the new task from what past runs span
     noises: tuple[float, ...] = (0.01, 0.1, 0.3)  # standard deviations of the observation noise
-    reversed_probability: float = 0.05  # of the hypotheses, before the first trial; 0 leaves one out
-    unrelated_probability: float = 0.05
-    plain_probability: float = 0.5
+    levels: bool = True  # whether past runs say what values to expect
     reference_points: int = 512  # in a continuous space
 
     def __post_init__(self) -> None:
@@ -93,38 +87,17 @@ class TaskPrior:
 
 
 class PreparedTaskPrior:
-    """The standardized functions of past runs and their moments; immutable."""
+    """The prior of a task's function, and what levels tasks have; immutable."""
 
     def __init__(self, settings: TaskPrior, sources: Sources, reference: FloatArray, *, finite: bool) -> None:
-        """Evaluate the past runs at the reference points, and take the constants of their scales from there."""
+        """Estimate both from the past runs, which are brought to one scale at the reference points."""
         self.settings, self.sources, self.shape = settings, sources, sources.shape
         self.reference, self.finite = reference, finite
         self.hyper = Hyperparameters(1.0, np.exp(np.median(sources.theta[:, 1:-1], axis=0)), 1.0)
-        means = sources.means(reference)
-        constants = [tail_constants(row) for row in means]
-        self._middles, self._scales = np.array([entry[:2] for entry in constants]).T[:, :, None]
-        self._compresses = np.array([entry[2] for entry in constants])[:, None]
-        standardized = [standardize(row) for row in self._compressed(means)]
-        self._centres, self._spreads = np.array([entry[1:] for entry in standardized]).T[:, :, None]
-        self._functions = np.array([entry[0] for entry in standardized])
-        self._index = {key: number for number, key in enumerate(row_keys(reference))}
-
-    def functions(self, X: FloatArray) -> FloatArray:
-        """Return z ``(k, m)`` at ``X (m, d)``; reference points are looked up."""
-        places = np.array([self._index.get(key, -1) for key in row_keys(X)], dtype=np.intp)
-        z: FloatArray = self._functions[:, places]
-        new = np.flatnonzero(places < 0)
-        if new.size:
-            z[:, new] = (self._compressed(self.sources.means(X[new])) - self._centres) / self._spreads
-        return z
-
-    def moments(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the prior mean m ``(m,)`` and phi ``(k, m)``, the products of which are the prior covariance C."""
-        z = self.functions(X)
-        mean = z.mean(axis=0)
-        z -= mean
-        z /= math.sqrt(max(len(z) - 1, 1))
-        return mean, z
+        past = PastFunctions(sources, reference)
+        self.levels = past.levels()
+        self._empirical = EmpiricalPrior(past, shape=sources.shape, hyper=self.hyper)
+        self.functions, self.moments = self._empirical.functions, self._empirical.moments
 
     def fit(self, X: FloatArray, y: FloatArray, plain: GP | None) -> TaskPriorPosterior:
         """Condition on the values ``y (n,)`` at ``X (n, d)``.
@@ -149,23 +122,41 @@ class PreparedTaskPrior:
                     factor = Factor.of(C, K, uses_past=uses_past, deviation=deviation, noise=noise)
                     processes += [fit_process(len(factors), factor, name, t, mean) for name in possible]
                     factors.append(factor)
-        weights = self._weights(processes, plain)
-        return TaskPriorPosterior(self, X, t, mean, features, tuple(factors), tuple(processes), plain, weights)
+        weights = self._weights(processes, self._log_levels(processes, factors, y), plain)
+        functions = self.functions(X)
+        return TaskPriorPosterior(
+            self, X, t, mean, features, functions, tuple(factors), tuple(processes), plain, weights
+        )
 
-    def _weights(self, processes: list[Process], plain: GP | None) -> FloatArray:
+    def _log_levels(self, processes: list[Process], factors: list[Factor], y: FloatArray) -> FloatArray:
+        """Return how much more probable the level is that each process infers than that of a typical past run."""
+        n = len(y)
+        if n < 2 or not self.settings.levels:
+            return np.zeros(len(processes))
+        middle, scale, compresses = (*standardize(y)[1:], False) if n == 2 else tail_constants(y)
+        halves = [solve_lower(factor.L, np.ones((n, 1))) for factor in factors]
+        variances = [max(FLAT - FLAT**2 * float(np.sum(half * half)), VARIANCE_FLOOR) for half in halves]
+        units = np.array([1.0 / process.u for process in processes])
+        offsets = np.array([FLAT * float(process.alpha.sum()) for process in processes]) * units
+        errors = np.sqrt([variances[process.factor] for process in processes]) * units
+        with np.errstate(over="ignore", invalid="ignore"):
+            centres, spreads = raw_units(offsets, units, middle, scale, compresses)
+            _, errors = raw_units(offsets, errors, middle, scale, compresses)
+            logs = self.levels.log_density(centres, np.log(spreads), errors, 1.0 / math.sqrt(2.0 * (n - 1)))
+        return np.where(np.isfinite(logs), logs - self.levels.typical, 0.0)
+
+    def _weights(self, processes: list[Process], levels: FloatArray, plain: GP | None) -> FloatArray:
         """Return the posterior probability of every process and, last, of the plain one."""
         probabilities = self.settings.probabilities
         names = [process.hypothesis for process in processes]
-        logs = [p.log_evidence + math.log(probabilities[p.hypothesis] / names.count(p.hypothesis)) for p in processes]
+        logs = [
+            process.log_evidence + level + math.log(probabilities[process.hypothesis] / names.count(process.hypothesis))
+            for process, level in zip(processes, levels, strict=True)
+        ]
         takes_part = plain is not None and probabilities["plain"] > 0.0
         logs.append(plain_log_evidence(plain) + math.log(probabilities["plain"]) if plain and takes_part else -math.inf)
         weights = np.exp(np.array(logs) - max(logs))
         return np.asarray(weights / weights.sum())
-
-    def _compressed(self, means: FloatArray) -> FloatArray:
-        """Compress ``means (k, m)`` of the sources with the constants from the reference points."""
-        z = (means - self._middles) / self._scales
-        return np.asarray(np.where((z > 0.0) & self._compresses, np.log1p(np.maximum(z, 0.0)), z))
 
 
 def scaled_values(y: FloatArray) -> FloatArray:
@@ -179,72 +170,6 @@ def plain_log_evidence(plain: GP) -> float:
     return plain.log_marginal_likelihood - plain.n * math.log(plain.s) - fitted
 
 
-class Factor(NamedTuple):
-    """A prior covariance of the scaled observations, S = L L^T, and the settings that it is made of."""
-
-    uses_past: bool  # whether C is part of it
-    deviation: float
-    noise: float
-    L: FloatArray  # (n, n)
-
-    @classmethod
-    def of(cls, C: FloatArray, K: FloatArray, *, uses_past: bool, deviation: float, noise: float) -> Factor:
-        """Factorize the covariance of observations with C and K ``(n, n)`` among them."""
-        self = cls(uses_past, deviation, noise, np.empty((0, 0)))
-        return self._replace(L=cholesky(self.observed(C, K), FLAT)[0])
-
-    def given(self, C: FloatArray, K: FloatArray, noises: FloatArray) -> Factor:
-        """Factorize the same covariance with C and K ``(v, v)`` among other points, observed with ``noises (v,)``."""
-        S = self.between(C, K)
-        S.flat[:: len(S) + 1] += np.square(noises)
-        return self._replace(L=cholesky(S, FLAT)[0])
-
-    def variance(self, C: FloatArray, K: FloatArray, own: FloatArray) -> FloatArray:
-        """Return what the observations leave of the variance (m,), in units of u t.
-
-        ``C`` and ``K (m, n)`` are covariances with the observations, ``own (m,)`` is C of each point with itself.
-        """
-        V = solve_lower(self.L, self.between(C, K).T, overwrite=True)
-        prior = self.deviation**2 + FLAT + (own if self.uses_past else 0.0)
-        return np.asarray(np.maximum(prior - np.einsum("nm,nm->m", V, V), VARIANCE_FLOOR))
-
-    def between(self, C: FloatArray, K: FloatArray) -> FloatArray:
-        """Return the prior covariance of the function and its offset, from C and K between the same points."""
-        S = self.deviation**2 * K
-        S += FLAT
-        if self.uses_past:
-            S += C
-        return np.asarray(S)
-
-    def observed(self, C: FloatArray, K: FloatArray) -> FloatArray:
-        """Return the same with the noise on the diagonal."""
-        S = self.between(C, K)
-        S.flat[:: len(S) + 1] += self.noise**2
-        return S
-
-
-class Process(NamedTuple):
-    """One Gaussian process of the mixture."""
-
-    factor: int  # number of its covariance
-    hypothesis: Hypothesis
-    u: float  # the inverse of the scale of t
-    alpha: FloatArray  # (n,) S^-1 (u t - m)
-    log_evidence: float
-
-
-def fit_process(number: int, factor: Factor, hypothesis: Hypothesis, t: FloatArray, mean: FloatArray) -> Process:
-    """Find the scale of ``t (n,)`` and the evidence, for the prior mean m ``(n,)`` of the hypothesis 'alike'."""
-    n, prior = len(t), SIGNS[hypothesis] * mean
-    solved = solve_posdef(factor.L, np.column_stack((t, prior)))
-    A, B = float(t @ solved[:, 0]), float(prior @ solved[:, 0])
-    u = (B + math.sqrt(B * B + 4.0 * A * (n - 1))) / (2.0 * A) if A > 0.0 else 1.0
-    alpha = u * solved[:, 0] - solved[:, 1]
-    log_evidence = -0.5 * float((u * t - prior) @ alpha) - float(np.log(factor.L.diagonal()).sum())
-    log_evidence += (n - 1) * (math.log(u) - 0.5 * math.log(2.0 * math.pi)) + 0.5 * math.log(FLAT)
-    return Process(number, hypothesis, u, alpha, log_evidence)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskPriorPosterior:
     """The new task's function as a mixture of Gaussian processes, in units of t."""
@@ -253,16 +178,12 @@ class TaskPriorPosterior:
     X: FloatArray  # (n, d) evaluated points
     t: FloatArray  # (n,) their scaled values
     prior_mean: FloatArray  # m (n,) there
-    features: FloatArray  # phi (k, n) there
+    features: FloatArray  # phi (r, n) there
+    functions: FloatArray  # (k, n) of the past tasks there
     factors: tuple[Factor, ...]
     processes: tuple[Process, ...]
     plain: GP | None
     weights: FloatArray  # of the processes and, last, of the plain one; they sum to 1
-
-    @property
-    def functions(self) -> FloatArray:
-        """z (k, n) of the past runs at the evaluated points."""
-        return np.asarray(self.prior_mean + self.features * math.sqrt(max(len(self.features) - 1, 1)))
 
     def probability(self, hypothesis: Hypothesis) -> float:
         """Return the posterior probability of a hypothesis."""
@@ -275,9 +196,29 @@ class TaskPriorPosterior:
         self, X: FloatArray, visited: ReinterpolatedPosterior | None = None
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return weights ``(h,)``, means and variances ``(h, m)`` of the processes whose weights matter."""
-        chosen = np.flatnonzero(self.weights >= MIN_WEIGHT * self.weights.max())
+        chosen = self._that_matter()
         weights = self.weights[chosen]
-        return np.asarray(weights / weights.sum()), *self._predictions(X, chosen.tolist(), visited)
+        return np.asarray(weights / weights.sum()), *self._predictions(X, chosen, visited)
+
+    def noise_variances(self) -> FloatArray:
+        """Return the variances ``(h,)`` of the noise of the same processes; the plain one decides as `gp` does."""
+        chosen = [self.processes[h] for h in self._that_matter() if h < len(self.processes)]
+        variances = [(self.factors[process.factor].noise / process.u) ** 2 for process in chosen]
+        return np.array(variances + [0.0] * self._plain_matters)
+
+    def incumbents(self, visited: FloatArray) -> FloatArray:
+        """Return what a candidate has to improve on ``(h,)``: of a finite set the best value, else the lowest mean."""
+        lowest = self.components(visited)[1].min(axis=1)
+        if self.prior.finite:
+            lowest[: len(lowest) - self._plain_matters] = self.t.min()
+        return np.asarray(lowest)
+
+    @property
+    def _plain_matters(self) -> bool:
+        return self._that_matter()[-1] == len(self.processes)
+
+    def _that_matter(self) -> list[int]:
+        return np.flatnonzero(self.weights >= MIN_WEIGHT * self.weights.max()).tolist()
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Return the mean (m,) of the mixture."""
@@ -317,11 +258,12 @@ class TaskPriorPosterior:
 
         They sum to the probability of 'alike' less that of 'reversed'.
         """
-        b = np.zeros(len(self.features))
+        k = len(self.functions)
+        b = np.zeros(k)
         for weight, process in zip(self.weights, self.processes, strict=False):
-            b += weight * SIGNS[process.hypothesis] / len(b)
+            b += weight * SIGNS[process.hypothesis] / k
             if self.factors[process.factor].uses_past:
-                own = self.features @ process.alpha / math.sqrt(max(len(b) - 1, 1))
+                own = self.functions @ process.alpha / (k + 1)
                 b += weight * (own - own.mean())
         return b
 
@@ -377,7 +319,10 @@ class TaskPriorPosterior:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReinterpolatedPosterior:
-    """The mixture given its own means at visited points (the plain process: at pending points); the means stay."""
+    """The mixture given its own means at visited points (the plain process: at pending points); the means stay.
+
+    A candidate of a finite set is evaluated once. What a process calls noise is then part of its value, and counts.
+    """
 
     posterior: TaskPriorPosterior
     X: FloatArray  # (v, d) evaluated and pending points
@@ -387,7 +332,10 @@ class ReinterpolatedPosterior:
 
     def components(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return weights ``(h,)``, means and variances ``(h, m)`` of the processes whose weights matter."""
-        return self.posterior.components(X, self)
+        weights, means, variances = self.posterior.components(X, self)
+        if self.posterior.prior.finite:
+            variances += self.posterior.noise_variances()[:, None]
+        return weights, means, variances
 
 
 def reference_points(

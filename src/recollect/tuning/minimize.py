@@ -7,36 +7,40 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from recollect._system import available_cores
 from recollect._text import plural
 from recollect.errors import ConfigError, InputError, InputTypeError, StorageError
 from recollect.optimizer.catalog import method as method_named
+from recollect.optimizer.default_method import DEFAULT_METHOD
 from recollect.optimizer.method import Method
 from recollect.optimizer.optimizer import Optimizer
-from recollect.optimizer.past_runs import warn_about_integers
+from recollect.optimizer.past_runs import PastRun, warn_about_integers
 from recollect.progress import is_interactive, progress_bars
 from recollect.runs.renaming import rename_hyperparameters
 from recollect.runs.run import Config, Direction, Run, Trial
 from recollect.space.space import Space, SpaceLike, compile_space
+from recollect.storage.administration import as_tags, describe
 from recollect.storage.memory import Memory
 from recollect.storage.open import Store, patiently, storage_errors
 from recollect.storage.studies import DEFAULT_PROBLEM, SETTINGS_KEY, TaskStudy, get_or_create_study
+from recollect.transfer.fit_cache import FitCache
 from recollect.tuning.callbacks import Callback, check_callbacks, notify, opened, progress_line
 from recollect.tuning.executor_evaluator import ExecutorEvaluator
 from recollect.tuning.heartbeat import GRACE_SECONDS
 from recollect.tuning.objective import Evaluator, InProcessEvaluator, Objective, PoolEvaluator
 from recollect.tuning.result import Result
 from recollect.tuning.stop_rules import Budget
+from recollect.tuning.suggestion_notes import read_note, with_recorded_weights
 from recollect.tuning.trial_queue import TrialQueue
 from recollect.tuning.worker import Report, Worker, WorkerStatus
-from recollect.validation import as_count, as_list
+from recollect.validation import as_count, as_list, as_text
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
@@ -57,14 +61,18 @@ class TuningSettings:
     task: str | None = None
     past: Iterable[Run] = ()
     rename: Mapping[str, str] | None = None
-    method: str | Method = "rgpe-taf"
+    method: str | Method = DEFAULT_METHOD
     direction: Direction = "minimize"
     seconds: float | None = None
     target: float | None = None
     patience: int | None = None
     max_failures: int | None = 5
+    stop_when: Literal["unlikely"] | None = None
+    min_improvement: float | None = None
     first: Iterable[Mapping[str, Any]] = ()
     callbacks: Iterable[Callback] = ()
+    tags: str | Iterable[str] = ()
+    note: str = ""
     seed: int | None = 0
     progress: bool = True
     place: Mapping[str, str] = field(default_factory=dict)  # where the trials run; stored with each of them
@@ -80,7 +88,7 @@ def minimize(  # noqa: PLR0913 - the public interface
     task: str | None = None,
     past: Iterable[Run] = (),
     rename: Mapping[str, str] | None = None,
-    method: str | Method = "rgpe-taf",
+    method: str | Method = DEFAULT_METHOD,
     direction: Direction = "minimize",
     workers: int | Executor | Any = 1,
     seconds: float | None = None,
@@ -88,8 +96,12 @@ def minimize(  # noqa: PLR0913 - the public interface
     trial_seconds: float | None = None,
     patience: int | None = None,
     max_failures: int | None = 5,
+    stop_when: Literal["unlikely"] | None = None,
+    min_improvement: float | None = None,
     first: Iterable[Mapping[str, Any]] = (),
     callbacks: Iterable[Callback] = (),
+    tags: str | Iterable[str] = (),
+    note: str = "",
     seed: int | None = 0,
     progress: bool = True,
 ) -> Result:
@@ -118,12 +130,18 @@ def minimize(  # noqa: PLR0913 - the public interface
         seconds: Time budget: start no new trial after this many seconds.
         target: Stop when a value is at least as good as this; running trials are finished.
         trial_seconds: Time limit of one trial; a trial that exceeds it has failed.
-        patience: Stop when this many trials in a row have brought no improvement.
+        patience: Stop when this many trials in a row have not improved the best value.
         max_failures: Stop when this many trials in a row have failed for the same reason before any has succeeded; None
             goes on.
+        stop_when: ``"unlikely"`` stops when a worthwhile improvement in the trials left is unlikely, judged by the
+            model of this task and by how past runs went on from there.
+        min_improvement: Smallest improvement that counts, for ``patience`` and ``stop_when``, in the objective's units.
+            None: any for ``patience``, 1 % of the distance between median and best value for ``stop_when``.
         first: Configurations to try before all others, such as the one in use; those that were tried are skipped.
         callbacks: Functions that are called with the trial and the run so far after every trial of this call. One that
             raises `recollect.Stop` ends the run.
+        tags: Words to select the run by, later; added to those that the task has.
+        note: A remark on the run; replaces an earlier one.
         seed: Seed of the random streams; None for a different run every time.
         progress: Whether to show a progress bar at a terminal or in a notebook, and one line per trial elsewhere.
 
@@ -139,7 +157,7 @@ def minimize(  # noqa: PLR0913 - the public interface
         >>> def error(config):
         ...     return train(lr=config["lr"], kernel=config["kernel"])
         >>> space = {"lr": (1e-5, 1.0, "log"), "kernel": ["rbf", "poly"]}
-        >>> result = recollect.minimize(error, space, memory="runs.db", problem="svm", task="wine")
+        >>> result = recollect.minimize(error, space, trials=12, memory="runs.db", problem="svm", task="wine")
         >>> result.best_config, result.best_value
     """
     if not callable(objective):
@@ -147,8 +165,9 @@ def minimize(  # noqa: PLR0913 - the public interface
     evaluator = _evaluator(objective, workers, trial_seconds)
     settings = TuningSettings(
         trials=trials, memory=memory, problem=problem, task=task, past=past, rename=rename, method=method,
-        direction=direction, seconds=seconds, target=target, patience=patience, max_failures=max_failures, first=first,
-        callbacks=callbacks, seed=seed, progress=progress,
+        direction=direction, seconds=seconds, target=target, patience=patience, max_failures=max_failures,
+        stop_when=stop_when, min_improvement=min_improvement, first=first, callbacks=callbacks, tags=tags, note=note,
+        seed=seed, progress=progress,
     )  # fmt: skip
     return tune_with(evaluator, space, settings)
 
@@ -163,15 +182,19 @@ def maximize(  # noqa: PLR0913 - the public interface
     task: str | None = None,
     past: Iterable[Run] = (),
     rename: Mapping[str, str] | None = None,
-    method: str | Method = "rgpe-taf",
+    method: str | Method = DEFAULT_METHOD,
     workers: int | Executor | Any = 1,
     seconds: float | None = None,
     target: float | None = None,
     trial_seconds: float | None = None,
     patience: int | None = None,
     max_failures: int | None = 5,
+    stop_when: Literal["unlikely"] | None = None,
+    min_improvement: float | None = None,
     first: Iterable[Mapping[str, Any]] = (),
     callbacks: Iterable[Callback] = (),
+    tags: str | Iterable[str] = (),
+    note: str = "",
     seed: int | None = 0,
     progress: bool = True,
 ) -> Result:
@@ -184,39 +207,44 @@ def maximize(  # noqa: PLR0913 - the public interface
         The run with all its trials, the best configuration, and what past runs contributed.
 
     Example:
-        >>> recollect.maximize(accuracy, {"C": (1e-3, 1e3, "log")}, memory="runs.db", problem="svm", task="wine")
+        >>> recollect.maximize(accuracy, {"C": (1e-3, 1e3, "log")}, trials=12, memory="runs.db", task="wine")
     """
     return minimize(
         objective, space, trials=trials, memory=memory, problem=problem, task=task, past=past, rename=rename,
         method=method, direction="maximize", workers=workers, seconds=seconds, target=target,
-        trial_seconds=trial_seconds, patience=patience, max_failures=max_failures, first=first, callbacks=callbacks,
-        seed=seed, progress=progress,
+        trial_seconds=trial_seconds, patience=patience, max_failures=max_failures, stop_when=stop_when,
+        min_improvement=min_improvement, first=first, callbacks=callbacks, tags=tags, note=note, seed=seed,
+        progress=progress,
     )  # fmt: skip
 
 
 def tune_with(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) -> Result:
     """Do what `minimize` does, with an evaluator of any kind; close it at the end."""
-    budget = Budget(settings.trials, settings.seconds, settings.target, settings.patience, settings.max_failures)
+    budget = Budget(
+        settings.trials, settings.seconds, settings.target, settings.patience, settings.max_failures,
+        settings.stop_when, settings.min_improvement,
+    )  # fmt: skip
     callbacks = check_callbacks(settings.callbacks)
     task = default_task() if settings.task is None else settings.task
     empty = Run(task, space=compile_space(space), direction=settings.direction)
     assert empty.space is not None
     first = _check_first(settings.first, empty.space)
+    settings = replace(settings, tags=as_tags(settings.tags), note=as_text("note", settings.note))
     memory = patiently(lambda: _memory(settings.memory))
     store, note = memory.store, _settings_note(settings)
     try:
-        study = patiently(lambda: _described_study(store, settings.problem, empty, note))
+        study = patiently(lambda: _described_study(store, settings, empty, note))
         past = _past_runs(settings, memory, empty)
-        if not isinstance(space, Space):  # as the user wrote it
-            warn_about_integers(past, empty.space)
+        warn_about_integers(past, empty.space)
         queue = TrialQueue(store, study, empty.space, grace=GRACE_SECONDS, place=settings.place)
         optimizer = Optimizer(
             empty.space, past, settings.method, horizon=settings.trials, seed=settings.seed,
             direction=empty.direction, run=empty,
         )  # fmt: skip
-        past = tuple(run for run, entry in zip(past, optimizer.past, strict=True) if entry.used)
+        used = [(run, entry) for run, entry in zip(past, optimizer.past, strict=True) if entry.used]
         report = _reporter(callbacks, budget.trials if settings.progress else None)
-        worker = Worker(queue, optimizer, evaluator, budget, first=first, report=report)
+        rule = _rule(budget, empty.space, used)
+        worker = Worker(queue, optimizer, evaluator, budget, first=first, report=report, rule=rule)
         with opened(callbacks, settings.problem, task):
             _run_worker(worker, evaluator, queue, empty=empty, show=settings.progress)
     finally:
@@ -224,7 +252,21 @@ def tune_with(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) 
         if memory is not settings.memory:
             memory.close()
     influences = tuple(queue.state.influences.get(number) for number in sorted(queue.state.finished))
-    return Result(_run_so_far(queue, empty), settings.problem, worker.stopped, worker.explain(), past, note, influences)
+    learned = tuple(run for run, _ in used)
+    run = _run_so_far(queue, empty)
+    explanation = with_recorded_weights(worker.explain(), map(read_note, influences))
+    return Result(run, settings.problem, worker.stopped, explanation, learned, note, influences)
+
+
+def _rule(budget: Budget, space: Space, past: Sequence[tuple[Run, PastRun]]) -> Callable[[Run], str]:
+    """Return the rule of ``stop_when``."""
+    if budget.stop_when is None:
+        return lambda _run: ""
+    from recollect.tuning.improvement_forecast import ImprovementForecast, UnlikelyRule
+
+    observed = [(entry.alignment.X, run.y[entry.alignment.kept]) for run, entry in past]
+    forecast = ImprovementForecast(space, observed, min_improvement=budget.min_improvement, cache=FitCache.default())
+    return UnlikelyRule(forecast, budget.trials)
 
 
 def _past_runs(settings: TuningSettings, memory: Memory, empty: Run) -> tuple[Run, ...]:
@@ -262,11 +304,13 @@ def _reporter(callbacks: Sequence[Callback], trials: int | None) -> Report:
     return report
 
 
-def _described_study(store: Store, problem: str, empty: Run, note: dict[str, Any]) -> TaskStudy:
+def _described_study(store: Store, settings: TuningSettings, empty: Run, note: dict[str, Any]) -> TaskStudy:
     """Return the study of a task, created if there is none, after storing how it is tuned."""
     with storage_errors(store.name):
-        study = get_or_create_study(store, problem, empty.task, space=empty.space, direction=empty.direction)
+        study = get_or_create_study(store, settings.problem, empty.task, space=empty.space, direction=empty.direction)
         store.optuna.set_study_user_attr(study.id, SETTINGS_KEY, note)
+        tags = as_tags((*study.tags, *settings.tags))
+        describe(store, study, tags=tags if tags != study.tags else None, note=settings.note or None)
         return study
 
 

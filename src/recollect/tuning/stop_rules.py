@@ -15,6 +15,8 @@ from recollect.errors import InputError
 from recollect.runs.run import Run, Trial, sign_of
 from recollect.validation import as_count
 
+UNLIKELY = "unlikely"
+"""Of ``stop_when``: end when a worthwhile improvement is unlikely (`improvement_forecast`)."""
 NUMBERS = re.compile(r"\d+")  # that may differ between two failures of the same kind: values, addresses, process ids
 
 
@@ -27,11 +29,15 @@ class Budget:
     target: float | None = None
     patience: int | None = None
     max_failures: int | None = 5
+    stop_when: str | None = None
+    min_improvement: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
         as_count("trials", self.trials, minimum=1)
-        for name, value in (("seconds", self.seconds), ("target", self.target)):
+        for name, value in (
+            ("seconds", self.seconds), ("target", self.target), ("min_improvement", self.min_improvement)
+        ):  # fmt: skip
             number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
             if value is not None and not number:
                 raise InputError(f"{name}: expected a number or None, got {value!r}")
@@ -40,6 +46,10 @@ class Budget:
         for name, count in (("patience", self.patience), ("max_failures", self.max_failures)):
             if count is not None:
                 as_count(name, count, minimum=1)
+        if self.min_improvement is not None and not 0 <= self.min_improvement < math.inf:
+            raise InputError(f"min_improvement: expected a number from 0 on, or None, got {self.min_improvement!r}")
+        if self.stop_when not in (None, UNLIKELY):
+            raise InputError(f"stop_when: expected {UNLIKELY!r} or None, got {self.stop_when!r}")
 
 
 def stop_reason(budget: Budget, run: Run, *, earlier: int) -> str:
@@ -58,10 +68,15 @@ def target_reached(budget: Budget, run: Run) -> str:
 
 
 def no_improvement(budget: Budget, run: Run) -> str:
-    """Return the reason if the last ``patience`` trials are not better than the best one before them."""
-    if budget.patience is None or (best := run.best) is None:
+    """Return the reason if the last ``patience`` trials are not better by ``min_improvement`` than those before."""
+    if budget.patience is None or run.best is None:
         return ""
-    since = len(run) - 1 - next(index for index, trial in enumerate(run.trials) if trial is best)
+    sign, margin, reference, last = sign_of(run.direction), budget.min_improvement or 0.0, math.inf, 0
+    for index, trial in enumerate(run.trials):
+        value = math.inf if trial.value is None else sign * trial.value
+        if value < reference and (reference == math.inf or value <= reference - margin):
+            reference, last = value, index
+    since = len(run) - 1 - last
     return f"no improvement in {plural(since, 'trial')}" if since >= budget.patience else ""
 
 

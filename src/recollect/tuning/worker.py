@@ -24,13 +24,13 @@ from recollect.runs.run import FAILED, Config, Run, State, Trial
 from recollect.tuning.heartbeat import Heartbeat
 from recollect.tuning.objective import Evaluation, Evaluator
 from recollect.tuning.stop_rules import Budget, stop_reason
+from recollect.tuning.suggestion_notes import influence_note
 from recollect.tuning.trial_queue import ClaimedTrial, TrialQueue
 
 T = TypeVar("T")
 
 RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)  # to wait between attempts when the storage does not answer
 POLL_SECONDS = 0.5  # between two reads of the queue while evaluations run
-MIN_NOTED_WEIGHT = 0.005  # smaller weights are not noted on a trial
 FIRST = "one of the configurations to try first"
 PACKAGE = __name__.partition(".")[0]
 
@@ -73,13 +73,15 @@ class Worker:
         *,
         first: Sequence[Config] = (),
         report: Report = lambda _trial, _run: None,
+        rule: Callable[[Run], str] = lambda _run: "",
     ) -> None:
         """Work on a queue with an optimizer that has not been told any of this task's trials.
 
         The configurations of ``first`` that nobody has tried are tried before any that the optimizer suggests.
+        ``rule`` returns why the run so far is enough, "" if it is not.
         """
         self._queue, self._optimizer, self._evaluator, self.budget = queue, optimizer, evaluator, budget
-        self._first, self._report, self._run = list(first), report, optimizer.run
+        self._first, self._report, self._run, self._rule = list(first), report, optimizer.run, rule
         self._pending: dict[int, Config] = {}
         self._evaluating: dict[int, ClaimedTrial] = {}
         self._unreported: list[int] = []  # numbers of trials that this worker has finished
@@ -223,6 +225,7 @@ class Worker:
         """Return why no further trial is started; empty if one is."""
         state, budget = self._queue.state, self.budget
         early = self._requested_stop or stop_reason(budget, self._run, earlier=self._earlier or 0)
+        early = early or self._rule(self._run)
         if early:
             return early
         if budget.seconds is not None and time.monotonic() - self._start >= budget.seconds:
@@ -260,21 +263,3 @@ def _caller_level() -> int:
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
         level, frame = level + 1, frame.f_back
     return level
-
-
-def influence_note(explanation: Explanation) -> dict[str, Any]:
-    """Return what is noted on a trial about why it was suggested: a few words, the prediction, weights and shares."""
-    note: dict[str, Any] = {"reason": explanation.reason}
-    if explanation.predicted_mean is not None and explanation.predicted_std is not None:
-        note |= {"mean": float(f"{explanation.predicted_mean:.6g}"), "std": float(f"{explanation.predicted_std:.3g}")}
-    if explanation.target.weight is not None and any(entry.weight is not None for entry in explanation.past):
-        note["target"] = round(explanation.target.weight, 4)
-        note["past"] = {
-            entry.task: round(entry.weight, 4)
-            for entry in explanation.past
-            if entry.weight is not None and entry.weight >= MIN_NOTED_WEIGHT
-        }
-        note["dropped"] = [entry.task for entry in explanation.past if entry.dropped]
-        shares = {entry.task: round(entry.share, 4) for entry in explanation.past if entry.share is not None}
-        note["shares"] = {task: share for task, share in shares.items() if share >= MIN_NOTED_WEIGHT}
-    return note

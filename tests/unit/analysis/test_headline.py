@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import replace
+from html import unescape
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +16,10 @@ from tests.helpers.example_runs import learned, run_data, usual, values_only
 import recollect
 from recollect import FAILED
 from recollect.analysis.headline import headline, median_trials, transfer_gain
-from recollect.analysis.run_data import PairedRun, RunData, run_data_of
+from recollect.analysis.run_data import PairedRun, RunData, read_run_data, run_data_of
 from recollect.analysis.run_progress import expectation
 from recollect.analysis.run_summary import run_summary
-from recollect.analysis.source_usefulness import weight_history
+from recollect.analysis.source_usefulness import rank_agreement, verdict, weight_history
 from recollect.analysis.trial_records import TrialRecord
 from recollect.report.page import render
 from recollect.report.run.run_page import page_of_run
@@ -126,3 +131,55 @@ def test_pages_sentences_and_explanations_have_the_same_numbers() -> None:
     assert f"{gain.sentence}." in words
     assert f"{head.best_value:.4g}" in run_summary(data, history)[1]
     assert f"trial {head.best_number}." in run_summary(data, history)[1]
+
+
+def tuned_in(memory: Path, method: str, trials: int = 9) -> recollect.Result:
+    """Tune two tasks without past runs, then one that learns from them; values differ, but some are equal."""
+    given: dict[str, Any] = {"memory": memory, "problem": "p", "progress": False}
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0), "kind": ["a", "b"]}
+
+    def objective(shift: float) -> Callable[[dict[str, Any]], float]:
+        return lambda config: round(abs(config["x"] - shift) + config["y"] + (config["kind"] == "b"), 1)
+
+    for number in range(2):
+        recollect.minimize(objective(number / 10), space, task=f"t{number}", method="random", trials=12, **given)
+    return recollect.minimize(objective(0.15), space, task="target", method=method, trials=trials, **given)
+
+
+@pytest.mark.parametrize("method", ["rgpe-taf", "rgpe-mean", "task-prior", "tstr-taf+wd", "wac", "random"])
+@pytest.mark.parametrize("trials", [3, 9])
+def test_explanations_command_line_and_pages_give_one_verdict(method: str, trials: int, tmp_path: Path) -> None:
+    memory = tmp_path / "runs.db"
+    result = tuned_in(memory, method, trials)
+    with recollect.Memory(memory) as opened:
+        data = read_run_data(opened, "p", "target")
+    assert data.method is not None
+    agreement, explanation = rank_agreement(data, data.method), result.explain()
+    for entry, share in zip(explanation.past, agreement.shares, strict=True):
+        if entry.misranked is not None and explanation.pairs:
+            assert share == pytest.approx(1.0 - entry.misranked / explanation.pairs)
+    history = weight_history(data)
+    if history is not None:
+        assert history.means == {entry.task: pytest.approx(entry.mean_weight) for entry in explanation.past}
+    if not data.method.transfers:
+        return
+    assert verdict(data, agreement, history) == explanation.summary
+    assert headline(data, agreement).verdict == headline(run_data_of(result), agreement).verdict == explanation.summary
+    words = unescape(re.sub("<[^>]*>", "", render(page_of_run(data))))
+    assert explanation.summary in words
+    assert explanation.summary in str(explanation), "which the command line prints"
+
+
+def test_a_run_that_was_resumed_is_explained_by_all_its_trials(tmp_path: Path) -> None:
+    """A process knows the weights behind its own suggestions only; the notes on the trials know all."""
+    memory = tmp_path / "runs.db"
+    tuned_in(memory, "rgpe-mean", 5)
+    result = tuned_in(memory, "rgpe-mean", 9)
+    with recollect.Memory(memory) as opened:
+        data = read_run_data(opened, "p", "target")
+    assert data.method is not None
+    history = weight_history(data)
+    assert history is not None
+    assert len(history.trials) > 4, "of both processes"
+    assert result.explain().target.mean_weight == pytest.approx(history.target.mean())
+    assert verdict(data, rank_agreement(data, data.method), history) == result.explain().summary

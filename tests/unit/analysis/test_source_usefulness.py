@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import kendalltau
@@ -13,11 +15,12 @@ from tests.helpers.example_runs import (
 )
 
 from recollect import Optimizer, Run
-from recollect.analysis.source_usefulness import overlap, source_usefulness, weight_history
+from recollect.analysis.source_usefulness import WeightHistory, overlap, source_usefulness, weight_history
 from recollect.optimizer.catalog import method
 from recollect.report.run.run_page import source_summary
 from recollect.space.alignment import align
 from recollect.space.space import compile_space
+from recollect.transfer.screening import Screening
 
 
 def test_rank_agreement_is_that_of_the_models_behind_the_suggestions() -> None:
@@ -56,6 +59,27 @@ def test_a_past_run_with_the_same_order_agrees_and_one_with_the_opposite_order_d
     summary = source_summary(sources, 12)
     assert "same ranks its trials best, with 100 %" in summary
     assert "opposite ranks them worst, with 0 %" in summary
+
+
+def test_of_more_past_runs_than_take_part_only_those_that_were_weighed_get_a_model() -> None:
+    configs = [{"x": x, "y": 0.5} for x in np.linspace(0, 1, 6).tolist()]
+    own = Run("own", configs, [config["x"] for config in configs], space=PLAIN)
+    past = [Run(f"past {n}", configs, [config["x"] + n for config in configs]) for n in range(5)]
+    few = replace(method("rgpe-taf"), screening=Screening(4))
+    weights = np.array([[0.5, 0.25]])
+    history = WeightHistory(
+        np.array([0]),
+        np.array([0.25]),
+        ("past 3", "past 1"),
+        weights,
+        np.zeros((1, 2), dtype=np.bool_),
+        np.zeros(2, int),
+    )
+    data = run_data(own, past)
+    for seen, modelled in ((None, set()), (history, {"past 1", "past 3"})):
+        sources = source_usefulness(data, few, seen)
+        assert len(sources) == 5
+        assert {source.task for source in sources if source.agreement is not None} == modelled
 
 
 def test_overlap_is_the_share_of_values_that_fit_as_they_are() -> None:

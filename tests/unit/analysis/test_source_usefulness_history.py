@@ -8,7 +8,7 @@ from tests.helpers.example_runs import (
 )
 
 from recollect.analysis.source_usefulness import weight_history
-from recollect.analysis.trial_records import SuggestionNote
+from recollect.tuning.suggestion_notes import SuggestionNote
 
 
 def test_how_often_a_past_run_was_dropped_is_counted_from_its_first_mention() -> None:

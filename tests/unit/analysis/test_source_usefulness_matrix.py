@@ -7,8 +7,8 @@ from tests.helpers.example_memory import example_run
 
 from recollect.analysis.memory_tasks import StoredTask
 from recollect.analysis.source_usefulness import transfer_matrix
-from recollect.analysis.trial_records import SuggestionNote
 from recollect.report.memory.task_figures import source_influence_table, transfer_figure
+from recollect.tuning.suggestion_notes import SuggestionNote
 
 
 def learned_task(task: str, *notes: SuggestionNote) -> StoredTask:

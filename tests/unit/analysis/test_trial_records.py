@@ -17,13 +17,14 @@ import pytest
 import recollect
 from recollect.analysis.config_text import config_arguments, config_json, config_python
 from recollect.analysis.run_data import read_run_data
-from recollect.analysis.trial_records import RecordState, TrialRecord, read_note, state_counts, stored_records
+from recollect.analysis.trial_records import RecordState, TrialRecord, state_counts, stored_records
 from recollect.analysis.trial_timeline import timeline, value_distribution
 from recollect.runs.run import Trial
 from recollect.storage.memory import Memory
 from recollect.storage.sql_read import StoredTrial
 from recollect.storage.studies import PLACE_KEY
 from recollect.tuning.heartbeat import HEARTBEAT_KEY
+from recollect.tuning.suggestion_notes import read_note
 
 CONFIG = {"lr": 0.1 + 0.2, "depth": np.int64(3), "one": 1.0, "kernel": "a 'b' \N{GREEK SMALL LETTER MU}", "flag": True}
 

@@ -156,7 +156,7 @@ def test_the_table_has_means_and_counts_of_strict_wins() -> None:
     rows = {
         line.split("│")[1].strip(): [cell.strip() for cell in line.split("│")[2:4]] for line in lines if "│" in line
     }
-    assert rows["with past runs (rgpe-taf)"] == ["0.1000", "0.1000"]
+    assert rows[f"with past runs ({demo.TRANSFER})"] == ["0.1000", "0.1000"]
     assert rows["plain Bayesian optimization (gp)"] == ["0.2250", "0.0600"]
     assert rows["past runs ahead of gp"] == ["1 of 2", "0 of 2"]
     assert rows["past runs ahead of random"] == ["2 of 2", "2 of 2"]

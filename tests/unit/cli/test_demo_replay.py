@@ -20,7 +20,7 @@ def outcome(method: str, levels: dict[int, float], *, spread: float = 0.0) -> Me
 
 def test_the_verdict_says_where_past_runs_are_better_and_what_they_save() -> None:
     results = {
-        "rgpe-taf": outcome("rgpe-taf", {3: 0.2, 7: 0.1}),
+        demo.TRANSFER: outcome(demo.TRANSFER, {3: 0.2, 7: 0.1}),
         "gp": outcome("gp", {5: 0.4, 10: 0.3, 15: 0.1}),
     }
     text = demo.replay_verdict(results)
@@ -29,7 +29,7 @@ def test_the_verdict_says_where_past_runs_are_better_and_what_they_save() -> Non
 
 
 def test_a_loss_is_stated_as_plainly() -> None:
-    results = {"rgpe-taf": outcome("rgpe-taf", {1: 0.5}), "gp": outcome("gp", {1: 0.2})}
+    results = {demo.TRANSFER: outcome(demo.TRANSFER, {1: 0.5}), "gp": outcome("gp", {1: 0.2})}
     text = demo.replay_verdict(results)
     assert "worse after 5, 10 and 20 trials" in text
     assert "better" not in text
@@ -38,7 +38,7 @@ def test_a_loss_is_stated_as_plainly() -> None:
 
 def test_the_table_counts_data_sets() -> None:
     results = {
-        "rgpe-taf": outcome("rgpe-taf", {1: 0.2}),
+        demo.TRANSFER: outcome(demo.TRANSFER, {1: 0.2}),
         "gp": outcome("gp", {1: 0.2}, spread=0.01),
         "random": outcome("random", {1: 0.6}),
     }
@@ -56,8 +56,8 @@ def test_the_data_sets_are_tuned_as_an_experiment_does(seed: int, monkeypatch: p
     monkeypatch.setattr(demo, "PAST_TRIALS", 5)
     monkeypatch.setattr(demo, "available_cores", lambda: 1)
     results = demo.replay_suite(seed)
-    assert set(results) >= {"random", "gp", "rgpe-taf"}
+    assert set(results) >= {"random", "gp", demo.TRANSFER}
     assert {len(outcome.adtm) for outcome in results.values()} == {4}
-    monkeypatch.setattr(demo, "NAMES", {"gp": "", "rgpe-taf": ""})
+    monkeypatch.setattr(demo, "NAMES", {"gp": "", demo.TRANSFER: ""})
     again = demo.replay_suite(seed)
-    np.testing.assert_array_equal(results["rgpe-taf"].adtm, again["rgpe-taf"].adtm)
+    np.testing.assert_array_equal(results[demo.TRANSFER].adtm, again[demo.TRANSFER].adtm)

@@ -50,11 +50,17 @@ def test_the_command_writes_the_page_and_says_where(
     code, said, err = recollect("--memory", stored[0], "--problem", "p", "--task", "last", "--out", out)
     assert (code, said, err) == (0, f"{out}\n", "")
     specs = re.findall(r'<script type="application/json" class="spec">(.*?)</script>', out.read_text(encoding="utf-8"))
-    assert len(specs) == 6
+    assert len(specs) == 7
     assert all(json.loads(spec)["traces"] for spec in specs)
-    assert recollect("--memory", stored[0], "--problem", "p", "--task", "last", "--out", out)[0] == 0, (
-        "a page is replaced"
-    )
+    again = recollect(stored[0], "--problem", "p", "--task", "last", "--out", out)
+    assert again[0] == 0, "a page is replaced, and the memory may be an argument"
+
+
+def test_the_memory_is_named_once(stored: tuple[Path, Result], recollect: Recollect) -> None:
+    for arguments, said in (((), "got neither"), ((stored[0], "--memory", stored[0]), "got both")):
+        code, _, err = recollect(*arguments)
+        assert code == 2
+        assert said in err
 
 
 def test_without_a_task_it_is_a_page_of_the_whole_memory(

@@ -56,7 +56,7 @@ TWO_STAGE = [name for name in TABLE if name.startswith("tstr")]
 
 
 def test_the_names_of_the_paper_are_there_each_once() -> None:
-    assert set(TABLE) | {"task-prior"} == set(methods())
+    assert set(TABLE) | {"egp", "task-prior"} == set(methods())
     assert len(set(methods())) == len(methods())
 
 

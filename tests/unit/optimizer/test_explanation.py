@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from scipy import stats
 
 from recollect import FAILED, Explanation, Influence, Optimizer, RecollectWarning, Run
 from recollect.acquisition.functions import MixtureImprovement
+from recollect.numerics.arrays import FloatArray
 
 SPACE = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
 GRID = [{"a": i / 7, "b": j / 4} for i in range(8) for j in range(5)]
@@ -49,12 +51,20 @@ def test_before_any_model_only_the_past_runs_themselves_are_described() -> None:
     assert "best value none yet" in str(shown)
 
 
-def test_misranked_pairs_and_drop_probabilities_are_those_of_the_weights() -> None:
+def misranked_one_by_one(f: FloatArray, y: FloatArray) -> int:
+    different = [(a, b) for a, b in permutations(range(len(y)), 2) if y[a] != y[b]]
+    return sum((f[a] < f[b]) != (y[a] < y[b]) for a, b in different)
+
+
+def test_misranked_pairs_are_those_of_all_results_and_drop_probabilities_those_of_the_weights() -> None:
     optimizer = tuned("rgpe-taf", 8)
     model, shown = optimizer._model, optimizer.explain()
+    X, y = optimizer._history.modelled()
     assert model is not None
+    assert model.sources is not None
+    assert (len(y), len(model.y)) == (8, 7)  # the last result came after the last suggestion
     for i, entry in enumerate(shown.past):
-        assert entry.misranked == model.weights.misranked[i]
+        assert entry.misranked == misranked_one_by_one(model.sources.means(X)[i], y)
         assert entry.drop_probability == pytest.approx(1 - model.weights.keep_probability[i])
         assert entry.dropped == model.weights.dropped[i]
     assert shown.past[0].misranked < shown.past[1].misranked  # type: ignore[operator]
@@ -72,6 +82,7 @@ def test_the_mean_weight_is_that_of_all_suggestions_by_models() -> None:
         assert mean == (pytest.approx(np.mean(seen, axis=0)) if seen else [None] * 4)
         optimizer.tell(config, value(config))
     assert shown.pairs == 11 * 10
+    assert optimizer.explain().pairs == 12 * 11
     assert [entry.dropped for entry in shown.past] == [True] * 3
     assert shown.past[0].mean_weight > 0.15 > shown.past[1].mean_weight  # type: ignore[operator]
 
@@ -140,7 +151,8 @@ def influence(task: str, misranked: int, weight: float) -> Influence:
 
 def explained(past: list[Influence], *, observations: int = 10) -> Explanation:
     pairs = observations * (observations - 1)
-    target = Influence("(this task)", observations, used=True)
+    own = 1.0 - sum(entry.mean_weight or 0.0 for entry in past)
+    target = Influence("(this task)", observations, used=True, mean_weight=own)
     return Explanation("rgpe-taf", observations, 0, 0.5, "why", None, None, target, tuple(past), (), pairs)
 
 
@@ -237,7 +249,8 @@ def test_a_prior_from_past_runs_says_how_much_the_past_counts() -> None:
     assert shown.prior is not None
     assert shown.prior.alike + shown.prior.reversed + shown.prior.own_model == pytest.approx(1.0)
     assert shown.prior.alike > 0.5
-    assert shown.prior.misranked < 20  # of 90 ordered pairs
+    assert shown.prior.misranked < 20
+    assert shown.prior.pairs == 90 - 18  # before the tenth result
     assert shown.summary.startswith(f"The past counts {shown.prior.alike:.0%}:")
     coefficients = [entry.coefficient for entry in shown.past]
     assert sum(c or 0.0 for c in coefficients) == pytest.approx(shown.prior.alike - shown.prior.reversed)
@@ -253,7 +266,7 @@ def test_a_past_that_contradicts_the_results_counts_reversed_or_not_at_all() -> 
     shown = tuned("task-prior", 12, past).explain()
     assert shown.prior is not None
     assert shown.prior.alike < 0.1
-    assert re.match(r"The past counts \d+%(, reversed)?: ", shown.summary)
+    assert re.match(r"The past counts \d+%(, reversed| now): ", shown.summary)
 
 
 def test_other_methods_have_no_prior_and_no_coefficients() -> None:

@@ -345,9 +345,7 @@ def test_the_guard_keeps_past_runs_above_chance_and_acts_only_in_methods_that_dr
 
 def test_integers_written_for_a_hyperparameter_that_had_floats_are_warned_about() -> None:
     past = [Run("old", [{"C": 0.5}, {"C": 20.0}, {"C": 3.0}, {"C": 4.0}], [1.0, 2.0, 3.0, 4.0])]
-    with pytest.warns(
-        RecollectWarning, match=r"'C' is a range of integers, \(1, 1000\), but past runs have 0.5; write \(1.0, "
-    ):
+    with pytest.warns(RecollectWarning, match=r"'C' is a range of integers.* past runs have 0.5; write 1.0 and 1000.0"):
         Optimizer({"C": (1, 1000)}, past)
     whole = [Run("old", [{"C": 1.0}, {"C": 20.0}], [1.0, 2.0])]
     with warnings.catch_warnings():

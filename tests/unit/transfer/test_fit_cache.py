@@ -14,10 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from recollect.disk_cache import cache_folder
 from recollect.errors import RecollectWarning
 from recollect.numerics.arrays import KernelShape
 from recollect.transfer import fit_cache as cache_module
-from recollect.transfer.fit_cache import FitCache, cache_folder
+from recollect.transfer.fit_cache import FitCache
 from recollect.transfer.source_fitting import fit_sources
 from recollect.transfer.sources import SourceData, SourceFit
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -65,8 +66,8 @@ def prepared(count: int = 4, **settings: Any) -> PreparedTaskPrior:
     return TaskPrior(**settings).prepare(sources(count), REFERENCE, finite=False)
 
 
-def literal_function(run: Sources, i: int, x: np.ndarray) -> float:
-    """z_i(x) by the definition, one number."""
+def literal_scale(run: Sources, i: int) -> Callable[[float], float]:
+    """The common scale of run i by its definition, one number at a time."""
     over = run.means(REFERENCE)[i]
     middle = sorted(over)[29] / 2 + sorted(over)[30] / 2
     scale = math.sqrt(sum((v - middle) ** 2 for v in over if v <= middle) / sum(v <= middle for v in over))
@@ -75,7 +76,7 @@ def literal_function(run: Sources, i: int, x: np.ndarray) -> float:
         return (v - middle) / scale if v <= middle else math.log(1 + (v - middle) / scale)
 
     everywhere = [compressed(v) for v in over]
-    return float((compressed(float(run.means(x[None])[i, 0])) - np.mean(everywhere)) / np.std(everywhere))
+    return lambda v: float((compressed(v) - np.mean(everywhere)) / np.std(everywhere))
 
 
 def literal_kernel(a: np.ndarray, b: np.ndarray, scales: np.ndarray) -> float:
@@ -85,16 +86,35 @@ def literal_kernel(a: np.ndarray, b: np.ndarray, scales: np.ndarray) -> float:
 
 
 class Literal:
-    """Prior mean and covariance between any points."""
+    """Prior mean and covariance between any points: EM with inverses of whole matrices, by precisions."""
 
     def __init__(self, run: Sources, rows: np.ndarray) -> None:
-        self.z = np.array([[literal_function(run, i, x) for x in rows] for i in range(len(run))])
-        self.mean = self.z.sum(axis=0) / len(run)
+        k = len(run)
         ordered = np.sort(np.exp(run.theta[:, 1:-1]), axis=0)
         scales = np.sqrt(ordered[1] * ordered[2])  # the median of four, on the scale of logarithms
         self.K = np.array([[literal_kernel(a, b, scales) for b in rows] for a in rows])
-        gaps = self.z - self.mean
-        self.C = np.sum([np.outer(g, g) for g in gaps], axis=0) / (len(run) - 1)
+        Z = np.concatenate([run.data(i).X for i in range(k)])
+        K = np.array([[literal_kernel(a, b, scales) for b in Z] for a in Z]) + 1e-6 * np.eye(len(Z))
+
+        def weights(points: np.ndarray) -> np.ndarray:
+            return np.array([[literal_kernel(a, b, scales) for b in Z] for a in points]) @ np.linalg.inv(K)
+
+        mu, S, noise = np.zeros(len(Z)), K, 0.05
+        for _ in range(5):
+            means, spreads, squares = [], [], []
+            for i in range(k):
+                W, z = weights(run.data(i).X), np.array([literal_scale(run, i)(v) for v in run.data(i).y])
+                residual = np.maximum(1 - np.diagonal(W @ K @ W.T), 0.0)
+                precision = np.linalg.inv(S) + W.T @ np.diag(1 / (residual + noise)) @ W
+                P = np.linalg.inv(precision)
+                means.append(P @ (np.linalg.solve(S, mu) + W.T @ (z / (residual + noise))))
+                spreads.append(P)
+                squares += [*((z - W @ means[-1]) ** 2 + np.diagonal(W @ P @ W.T))]
+            mu = np.mean(means, axis=0)
+            S = (sum(P + np.outer(m - mu, m - mu) for m, P in zip(means, spreads, strict=True)) + K) / (k + 1)
+            noise = max(float(np.mean(squares)), 1e-4)
+        W = weights(rows)
+        self.mean, self.C, self.tasks = W @ mu, W @ S @ W.T, np.array(means) @ W.T
 
 
 LITERAL = Literal(sources(), np.concatenate((X, NEW)))
@@ -118,21 +138,12 @@ def literal_process(hypothesis: str, deviation: float, noise: float) -> tuple[np
     return predicted, (S[n:, n:] - gain @ S[:n, n:]) / u**2, u, -best.fun
 
 
-def test_functions_are_compressed_and_standardized_over_the_reference_points() -> None:
-    prior = prepared()
-    z = prior.functions(np.concatenate((X, NEW)))
-    np.testing.assert_allclose(z, LITERAL.z, atol=1e-9)
-    there = prior.functions(REFERENCE)
-    np.testing.assert_allclose(there.mean(axis=1), 0.0, atol=1e-12)
-    np.testing.assert_allclose(there.std(axis=1), 1.0, atol=1e-12)
-    direct = prior.functions(REFERENCE + np.array([1e-12, 0.0, 0.0]))  # not the same rows, so not looked up
-    np.testing.assert_allclose(there, direct, atol=1e-6)
-
-
-def test_moments_are_mean_and_covariance_over_past_runs() -> None:
-    mean, features = prepared().moments(np.concatenate((X, NEW)))
-    np.testing.assert_allclose(mean, LITERAL.mean, atol=1e-9)
-    np.testing.assert_allclose(features.T @ features, LITERAL.C, atol=1e-9)
+def test_moments_and_functions_are_those_of_a_literal_em() -> None:
+    prior, rows = prepared(), np.concatenate((X, NEW))
+    mean, features = prior.moments(rows)
+    np.testing.assert_allclose(mean, LITERAL.mean, atol=1e-5)
+    np.testing.assert_allclose(features.T @ features, LITERAL.C, atol=1e-4)
+    np.testing.assert_allclose(prior.functions(rows), LITERAL.tasks, atol=1e-5)
 
 
 def test_every_process_predicts_like_a_dense_gaussian_process() -> None:
@@ -149,7 +160,7 @@ def test_every_process_predicts_like_a_dense_gaussian_process() -> None:
 
 
 def test_processes_are_averaged_by_prior_probability_and_evidence() -> None:
-    plain, settings = plain_process(), TaskPrior(plain_probability=0.4)
+    plain, settings = plain_process(), TaskPrior(plain_probability=0.4, levels=False)
     posterior = settings.prepare(sources(), REFERENCE, finite=False).fit(X, Y, plain)
     parts = {"alike": 9 * [0.6 * 0.9 / 9], "reversed": 9 * [0.6 * 0.05 / 9], "unrelated": 3 * [0.6 * 0.05 / 3]}
     raw = [parts[p.hypothesis][0] * math.exp(p.log_evidence) for p in posterior.processes]
@@ -239,33 +250,28 @@ def test_the_mixture_has_the_moments_of_its_processes() -> None:
     np.testing.assert_allclose(posterior.mean(NEW), mean)
 
 
-def test_coefficients_describe_the_part_of_the_mean_that_comes_from_past_runs() -> None:
+def test_coefficients_are_the_prior_mean_and_the_covariance_between_tasks() -> None:
+    """Of C, the part of past task i is (f_i - m)(f_i - m)' / (k + 1)."""
     posterior = prepared(unrelated_probability=0.0, plain_probability=0.0).fit(X, Y, None)
     b = posterior.coefficients()
     assert b.sum() == pytest.approx(posterior.probability("alike") - posterior.probability("reversed"))
     own = np.zeros(len(NEW))
-    everything = posterior._predictions(NEW, list(range(len(posterior.processes))))[0]
-    for weight, process, mean in zip(posterior.weights, posterior.processes, everything, strict=False):
-        factor = posterior.factors[process.factor]
-        residual = (factor.deviation**2 * LITERAL.K[7:, :7] + FLAT) @ process.alpha
-        own += weight * (mean * process.u - residual)
-    np.testing.assert_allclose(b @ LITERAL.z[:, 7:], own, atol=1e-6)
+    gaps = LITERAL.tasks - LITERAL.mean
+    for weight, process in zip(posterior.weights, posterior.processes, strict=False):
+        between = sum(np.outer(gap[7:], gap[:7]) for gap in gaps) / 5
+        own += weight * (SIGNS[process.hypothesis] * LITERAL.mean[7:] + between @ process.alpha)
+    np.testing.assert_allclose(b @ LITERAL.tasks[:, 7:], own, atol=1e-4)
 
 
-def test_one_past_run_is_a_mean_without_covariance() -> None:
-    prior = prepared(1)
-    mean, features = prior.moments(NEW)
-    np.testing.assert_allclose(mean, prior.functions(NEW)[0])
-    assert not features.any()
-    assert np.isfinite(prior.fit(X, Y, plain_process()).predict(NEW)).all()
-
-
-def test_copies_of_one_past_run_are_one_past_run() -> None:
+def test_one_past_run_leaves_more_uncertainty_than_ten_copies_of_it() -> None:
     one = sources(1)
-    copies = Sources([one.data(0)] * 6, shape=SHAPE, theta=np.repeat(one.theta, 6, axis=0))
-    few, many = (TaskPrior().prepare(runs, REFERENCE, finite=False).fit(X, Y, None) for runs in (one, copies))
-    np.testing.assert_allclose(few.predict(NEW), many.predict(NEW), atol=1e-8)
-    np.testing.assert_allclose(many.coefficients(), few.coefficients()[0] / 6)
+    copies = Sources([one.data(0)] * 10, shape=SHAPE, theta=np.repeat(one.theta, 10, axis=0))
+    few, many = (TaskPrior().prepare(runs, REFERENCE, finite=False) for runs in (one, copies))
+    variances = [np.square(prior.moments(one.data(0).X)[1]).sum(axis=0) for prior in (few, many)]
+    assert (variances[1] < variances[0]).all()
+    assert np.isfinite(few.fit(X, Y, plain_process()).predict(NEW)).all()
+    coefficients = many.fit(X, Y, None).coefficients()
+    np.testing.assert_allclose(coefficients, coefficients[0])
 
 
 def test_values_that_repeat_past_runs_make_the_new_task_alike_and_negated_ones_reversed() -> None:
@@ -299,8 +305,34 @@ def test_constant_past_runs_say_nothing() -> None:
     data = [SourceData("constant", rows, np.full(6, 4.5))]
     flat = Sources(data, shape=SHAPE, theta=Hyperparameters.default(3).log()[None])
     prior = TaskPrior().prepare(flat, REFERENCE, finite=False)
-    assert not prior.functions(NEW).any()
+    np.testing.assert_allclose(prior.functions(NEW), 0.0, atol=1e-12)
     assert np.isfinite(prior.fit(X, Y, None).predict(NEW)).all()
+
+
+def test_values_at_a_level_that_no_past_run_had_speak_against_alike() -> None:
+    """The same values, shifted so far that past runs would have to lie elsewhere; the shape is the same."""
+    prior = prepared()
+    good = prior.moments(REFERENCE)[0].argsort()[:4]
+    rows = REFERENCE[good]
+    usual, high = (prior.fit(rows, value(rows, 0.15) * 2 + shift, None) for shift in (1.0, 60.0))
+    assert high.probability("alike") < usual.probability("alike")
+    unaware = prepared(levels=False)
+    same = [unaware.fit(rows, value(rows, 0.15) * 2 + shift, None).probability("alike") for shift in (1.0, 60.0)]
+    assert same[0] == pytest.approx(same[1])
+
+
+def test_among_candidates_what_looks_like_noise_is_part_of_the_value() -> None:
+    finite = TaskPrior().prepare(sources(), REFERENCE, finite=True).fit(X, Y, plain_process())
+    incumbents, lowest = finite.incumbents(X), finite.components(X)[1].min(axis=1)
+    np.testing.assert_allclose(incumbents[:-1], scaled_values(Y).min())
+    assert incumbents[-1] == lowest[-1]  # of the plain process, which decides as gp does
+    latent = finite.components(NEW, finite.reinterpolated(NEW[:0]))[2]
+    whole = finite.reinterpolated(NEW[:0]).components(NEW)[2]
+    np.testing.assert_allclose(
+        whole - latent, np.repeat(finite.noise_variances()[:, None], len(NEW), axis=1), atol=1e-9
+    )
+    continuous = prepared().fit(X, Y, plain_process())
+    np.testing.assert_allclose(continuous.incumbents(X), continuous.components(X)[1].min(axis=1))
 
 
 def test_nothing_given_changes_nothing() -> None:

@@ -15,6 +15,8 @@ import pytest
 
 from recollect import FAILED, FailedTrialWarning, InputError, InputTypeError, Optimizer, RecollectWarning, Run
 from recollect.errors import SpaceError, StorageError
+from recollect.space.serialization import to_json
+from recollect.space.space import compile_space
 from recollect.storage.importers.detection import read_runs
 from recollect.storage.memory import Memory
 from recollect.storage.sql_read import read_studies
@@ -223,6 +225,24 @@ def test_hyperparameters_of_past_runs_are_renamed_wherever_they_come_from(tmp_pa
     assert [run.task for run in quietly(bowl, SPACE, rename=rename, **given).past] == ["b", "a"]
 
 
+def test_tags_and_a_note_are_stored_with_the_run_and_added_to_those_it_has(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"memory": tmp_path / "m.db", "problem": "p", "task": "t"}
+    for trials, tags, note in ((2, ("gpu", "old data"), "first"), (3, "new", ""), (4, "gpu", "second")):
+        quietly(bowl, trials=trials, tags=tags, note=note, **given)
+        (stored,) = Memory(tmp_path / "m.db").stored_runs("p", tags="gpu")
+        assert stored.note == (note or "first")
+    assert stored.tags == ("gpu", "old data", "new")
+
+
+def test_a_range_of_integers_where_past_runs_have_floats_is_warned_about_once(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"memory": tmp_path / "m.db", "problem": "p", "trials": 3}
+    quietly(lambda config: config["C"], {"C": (0.5, 9.5)}, task="old", **given)
+    for space in ({"C": (1, 9)}, compile_space({"C": (1, 9)})):
+        with pytest.warns(RecollectWarning) as caught:
+            quietly(lambda config: config["C"], space, task="new", **given)
+        assert len([warning for warning in caught if "range of integers" in str(warning.message)]) == 1
+
+
 def test_nothing_succeeds_is_a_result_too() -> None:
     with pytest.warns(FailedTrialWarning):
         result = quietly(lambda _c: math.nan, trials=12, method="gp")
@@ -254,6 +274,22 @@ def test_a_task_of_the_same_name_in_another_space_is_refused(tmp_path: Path) -> 
         quietly(bowl, direction="maximize", **given)
 
 
+def test_a_task_whose_choices_had_no_order_yet_is_resumed_with_the_order(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"memory": tmp_path / "m.db", "problem": "p", "task": "t"}
+    unordered = {"n": {"choices": [16, 32, 64, 128], "ordered": False}, "a": (0.0, 1.0)}
+    ordered = {**unordered, "n": [16, 32, 64, 128]}
+    first = quietly(lambda config: config["n"] + config["a"], unordered, trials=3, **given)
+    second = quietly(lambda config: config["n"] + config["a"], ordered, trials=6, **given)
+    assert second.run.configs[:3] == first.run.configs
+    assert len(second.run) == 6
+    stored = Memory(tmp_path / "m.db").run("t", "p").space
+    assert stored is not None
+    assert to_json(stored) == to_json(second.run.space)
+    for other in ({**ordered, "n": [16, 32, 64, 256]}, {**ordered, "a": (0.0, 2.0)}, unordered):
+        with pytest.raises(InputError, match="another search space"):
+            quietly(lambda _config: 0.0, other, trials=7, **given)
+
+
 @pytest.mark.parametrize(
     ("given", "kind", "said"),
     [
@@ -270,6 +306,9 @@ def test_a_task_of_the_same_name_in_another_space_is_refused(tmp_path: Path) -> 
         ({"space": None}, InputTypeError, "expected a dict, a list of dicts, .* or a Space, got None"),
         ({"space": {"x": (0, 10**400)}}, SpaceError, "'x': integers must lie within"),
         ({"task": ""}, InputError, "task"),
+        ({"tags": "a,b"}, InputError, "tags"),
+        ({"tags": [1]}, InputTypeError, "tags"),
+        ({"note": 1}, InputTypeError, "note"),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_is_run(given: Any, kind: type[Exception], said: str) -> None:

@@ -32,11 +32,11 @@ from recollect._files import make_folder
 from recollect._system import available_cores
 from recollect.bench.benchmark import About, Benchmark, CountProgress, Task
 from recollect.bench.problems.forest_model import Forest, flatten, load_forest, save_forest
+from recollect.disk_cache import cache_folder
 from recollect.errors import InputError, MissingExtraError, RecollectWarning, StorageError
 from recollect.numerics.arrays import FloatArray, rank_correlations
 from recollect.processes import is_worker, run_in_processes
 from recollect.space.space import Space
-from recollect.transfer.fit_cache import cache_folder
 
 if TYPE_CHECKING:
     from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor

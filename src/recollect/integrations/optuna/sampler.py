@@ -21,6 +21,7 @@ from recollect.integrations.optuna.inferred_space import parse_stated_space
 from recollect.integrations.optuna.past_studies import read_past
 from recollect.integrations.optuna.study_optimizer import SamplerSettings, StudyView
 from recollect.optimizer.catalog import method as method_named
+from recollect.optimizer.default_method import DEFAULT_METHOD
 from recollect.optimizer.explanation import Explanation
 from recollect.optimizer.method import Method
 from recollect.space.space import Space, SpaceLike
@@ -38,10 +39,10 @@ class TransferSampler(BaseSampler):
     ignored.
 
     Example:
-        >>> sampler = TransferSampler(past="sqlite:///studies.db", horizon=30)
+        >>> sampler = TransferSampler(past="sqlite:///studies.db", horizon=12)
         >>> study = optuna.create_study(sampler=sampler)
-        >>> study.optimize(objective, n_trials=30)
-        >>> print(sampler.explain(study))
+        >>> study.optimize(objective, n_trials=12)
+        >>> print(sampler.explain())
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class TransferSampler(BaseSampler):
         past: Any = (),
         *,
         horizon: int = 50,
-        method: str | Method = "rgpe-taf",
+        method: str | Method = DEFAULT_METHOD,
         space: SpaceLike | Mapping[str, BaseDistribution] | None = None,
         rename: Mapping[str, str] | None = None,
         seed: int | None = None,
@@ -130,11 +131,11 @@ class TransferSampler(BaseSampler):
             for view in self._views.values():
                 view.optimizer = None
 
-    def explain(self, study: Study) -> Explanation:
+    def explain(self, study: Study | None = None) -> Explanation:
         """Return what each past study contributes and what drove the last suggestion of this process.
 
         Args:
-            study: A study that this sampler has suggested for.
+            study: A study that this sampler has suggested for; None for the last one.
 
         Returns:
             The explanation; ``print`` it.
@@ -143,9 +144,11 @@ class TransferSampler(BaseSampler):
             InputError: This sampler has not suggested anything for the study yet.
         """
         with self._lock:
-            optimizer = self._view(study).optimizer
+            view = next(reversed(self._views.values()), None) if study is None else self._view(study)
+            optimizer = None if view is None else view.optimizer
             if optimizer is None:
-                raise InputError(f"study {study.study_name!r}: this sampler has not suggested anything for it yet")
+                name = "" if study is None else f"study {study.study_name!r}: "
+                raise InputError(f"{name}this sampler has not suggested anything{' for it' if study else ''} yet")
             return optimizer.optimizer.explain()
 
     def space(self, study: Study) -> Space | None:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -36,6 +36,7 @@ from sklearn.utils import check_random_state
 
 from recollect.integrations.sklearn.names import data_name, default_problem, pickled, short
 from recollect.integrations.sklearn.storable_space import StorableSpace, make_storable
+from recollect.optimizer.default_method import DEFAULT_METHOD
 
 IRRELEVANT_PARAMS = ("n_jobs", "verbose")  # of an estimator: they do not change its scores
 DEFAULT_TRIALS = 30
@@ -52,21 +53,27 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
             takes them: ``{"C": (1e-3, 1e3, "log"), "kernel": ["rbf", "poly"]}``, ``{"C": loguniform(1e-3, 1e3)}``, or
             a list of dicts.
         param_distributions: The same, under the name that ``RandomizedSearchCV`` has for it.
-        trials: Number of candidates per dataset, including those of an interrupted fit.
+        trials: Number of candidates per dataset, including those of an interrupted fit; 30 by default.
         n_iter: The same, under the name that ``RandomizedSearchCV`` has for it.
         memory: File name, storage URL or `recollect.Memory` that stores every trial; None stores nothing.
         problem: Fits with the same problem learn from each other; by default the classes of the estimator and of all
             inside it, and the metric: ``"Pipeline(StandardScaler, SVC): accuracy"``.
         task: Name of the dataset; by default derived from the data and the scoring.
+        rename: New names of parameters of earlier fits by their old ones, such as ``{"svc__C": "C"}``.
+        tags: Words to select the run by, later; added to those that the task has.
+        note: A remark on the run; replaces an earlier one.
         method: Name from `recollect.methods`, or a `recollect.Method`.
         scoring: As in ``GridSearchCV``. With several metrics the one that ``refit`` names is maximized, otherwise the
             first.
         cv: As in ``GridSearchCV``, like the other arguments not listed here.
         random_state: Seed of the search.
         seconds: Time budget: start no new candidate after this many seconds.
-        patience: Stop when this many candidates in a row have brought no improvement.
+        patience: Stop when this many candidates in a row have not improved the best score.
         max_failures: Stop when this many candidates in a row have failed for the same reason before any has succeeded;
             None goes on.
+        stop_when: ``"unlikely"`` stops when a worthwhile improvement in the candidates left is unlikely, judged by the
+            model of this dataset and by how earlier fits went on from there.
+        min_improvement: Smallest improvement of the score that counts, for ``patience`` and ``stop_when``.
         first: Candidates (dicts of parameters) to try before all others.
         callbacks: Functions that are called with the trial and the run so far after every candidate of this fit. One
             that raises `recollect.Stop` ends the search.
@@ -78,7 +85,7 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
 
     Example:
         >>> space = {"C": (1e-3, 1e3, "log"), "gamma": (1e-5, 10.0, "log")}
-        >>> search = TransferSearchCV(SVC(), space, trials=20, memory="tuning.db").fit(X, y)
+        >>> search = TransferSearchCV(SVC(), space, trials=12, memory="tuning.db").fit(X, y)
         >>> search.best_params_, search.best_score_
     """
 
@@ -88,40 +95,36 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
         space: SpaceLike | None = None,
         *,
         param_distributions: SpaceLike | None = None,
-        trials: int = DEFAULT_TRIALS,
+        trials: int | None = None,
         n_iter: int | None = None,
         memory: MemoryLike = None,
         problem: str | None = None,
         task: str | None = None,
-        method: str | Method = "rgpe-taf",
-        scoring: Any = None,
-        cv: Any = None,
-        refit: bool | str | Callable[[Any], int] = True,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        error_score: Any = math.nan,
-        return_train_score: bool = False,
-        verbose: int = 0,
-        seconds: float | None = None,
-        patience: int | None = None,
-        max_failures: int | None = 5,
+        rename: Mapping[str, str] | None = None,
+        tags: str | Sequence[str] = (),
+        note: str = "",
+        method: str | Method = DEFAULT_METHOD,
+        scoring: Any = None, cv: Any = None, refit: bool | str | Callable[[Any], int] = True,
+        n_jobs: int | None = None, random_state: Any = None, error_score: Any = math.nan,
+        return_train_score: bool = False, verbose: int = 0, pre_dispatch: int | str = "2*n_jobs",
+        seconds: float | None = None, patience: int | None = None, max_failures: int | None = 5,
+        stop_when: Literal["unlikely"] | None = None,
+        min_improvement: float | None = None,
         first: Sequence[Mapping[str, Any]] = (),
         callbacks: Sequence[Callback] = (),
-        pre_dispatch: int | str = "2*n_jobs",
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Store the parameters; `fit` checks them."""
         super().__init__(
             estimator=estimator, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv, verbose=verbose,
             pre_dispatch=pre_dispatch, error_score=error_score, return_train_score=return_train_score,
         )  # fmt: skip
-        self.space = space
-        self.param_distributions = param_distributions
-        self.trials = trials
-        self.n_iter = n_iter
-        self.memory = memory
-        self.problem, self.task, self.method = problem, task, method
+        self.space, self.param_distributions = space, param_distributions
+        self.trials, self.n_iter = trials, n_iter
+        self.memory, self.problem, self.task, self.method = memory, problem, task, method
+        self.rename, self.tags, self.note = rename, tags, note
         self.random_state = random_state
         self.seconds, self.patience, self.max_failures = seconds, patience, max_failures
+        self.stop_when, self.min_improvement = stop_when, min_improvement
         self.first, self.callbacks = first, callbacks
 
     def fit(self, X: Any, y: Any = None, **params: Any) -> TransferSearchCV:
@@ -142,7 +145,7 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
         self._validate_params()
         space = self._one_of("space", self.space, "param_distributions", self.param_distributions)
         self._searched = make_storable(space)
-        trials = None if self.n_iter is not None and self.trials == DEFAULT_TRIALS else self.trials
+        trials = DEFAULT_TRIALS if self.trials is self.n_iter is None else self.trials
         self._budget = self._one_of("trials", trials, "n_iter", self.n_iter)
         is_named = self.memory is None or self.task is not None
         self._data = None if is_named else data_name(X, y, params)
@@ -195,8 +198,10 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
                 _check_scoring(memory, problem, self.task, scoring_id=scoring_id)
             settings = TuningSettings(
                 trials=self._budget, memory=memory, problem=problem, task=task, method=self.method,
-                direction="maximize", seconds=self.seconds, patience=self.patience, max_failures=self.max_failures,
-                first=[storable.config(params) for params in self.first], callbacks=self.callbacks, progress=False,
+                rename=self.rename, tags=self.tags, note=self.note, direction="maximize", seconds=self.seconds,
+                patience=self.patience, max_failures=self.max_failures, stop_when=self.stop_when,
+                min_improvement=self.min_improvement, callbacks=self.callbacks, progress=False,
+                first=[storable.config(params) for params in self.first],
                 seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
             )  # fmt: skip
             return tune_with(candidates, storable.space, settings)

@@ -30,7 +30,8 @@ class MLflowCallback:
         MissingExtraError: MLflow is not installed.
 
     Example:
-        >>> recollect.minimize(error, space, callbacks=[MLflowCallback("http://localhost:5000")])
+        >>> tracker = MLflowCallback("http://localhost:5000")
+        >>> recollect.minimize(error, space, callbacks=[tracker])  # doctest: +SKIP
     """
 
     def __init__(self, tracking_uri: str | None = None, experiment: str | None = None) -> None:

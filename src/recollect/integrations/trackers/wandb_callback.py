@@ -30,7 +30,8 @@ class WandbCallback:
         MissingExtraError: wandb is not installed.
 
     Example:
-        >>> recollect.minimize(error, space, callbacks=[WandbCallback("tuning", mode="offline")])
+        >>> tracker = WandbCallback("tuning", mode="offline")
+        >>> recollect.minimize(error, space, callbacks=[tracker])  # doctest: +SKIP
     """
 
     def __init__(self, project: str | None = None, **settings: Any) -> None:

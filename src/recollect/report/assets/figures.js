@@ -18,6 +18,7 @@
   }
 
   function coloured(value, key = "") {
+    if (key === "z" || ArrayBuffer.isView(value)) return value; // many numbers, no colours
     if (Array.isArray(value)) return value.map((inner) => coloured(inner, key));
     if (value !== null && typeof value === "object") {
       return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, coloured(inner, name)]));
@@ -43,17 +44,20 @@
     };
   }
 
-  // A matrix of a heat map comes as bytes: each is a hundredth, -128 is no number.
+  // A matrix of a heat map comes as bytes: each is a hundredth, -128 is no number. It is unpacked when it is drawn.
   function unpacked(trace) {
     if (typeof trace.z !== "string") return trace;
-    const bytes = Int8Array.from(atob(trace.z), (sign) => sign.charCodeAt(0)), size = trace.x.length;
-    const row = (place) => Array.from(bytes.subarray(place * size, (place + 1) * size), (byte) => (byte === -128 ? null : byte / 100));
-    return { ...trace, z: trace.y.map((_, place) => row(place)) };
+    const bytes = atob(trace.z), size = trace.x.length;
+    const rows = trace.y.map(() => new Float64Array(size));
+    for (let place = 0; place < bytes.length; place += 1) {
+      const byte = bytes.charCodeAt(place);
+      rows[Math.floor(place / size)][place % size] = byte === 128 ? NaN : (byte < 128 ? byte : byte - 256) / 100;
+    }
+    return { ...trace, z: rows };
   }
 
   const figures = [...document.querySelectorAll("figure")].map((element) => {
     const spec = JSON.parse(element.querySelector(".spec").textContent);
-    spec.traces = spec.traces.map(unpacked);
     return {
       element, spec, plot: element.querySelector(".plot"), keys: [...element.querySelectorAll(".keys button")], drawn: false, log: null,
     };
@@ -80,6 +84,7 @@
     plot.style.height = `${heightOf(figure)}px`;
     figure.width = plot.clientWidth;
     const first = !figure.drawn;
+    if (first) spec.traces = spec.traces.map(unpacked);
     figure.drawn = true;
     return Plotly.react(plot, coloured(spec.traces), coloured(layout), config).then(() => {
       plot.dataset.drawn = dark.matches ? "dark" : "light";

@@ -1,6 +1,8 @@
-// Live updates: asks the server every second whether the page has changed. If so, it replaces the content and restores
-// what the reader had set: scroll position, order of tables, opened parts, switched lines, focus.
+// Live updates: the server announces new versions of the page in a stream of events. Without a stream, the page asks
+// every second. A new version replaces the content, and what the reader had set is restored: scroll position, order of
+// tables, opened parts, switched lines, focus.
 const INTERVAL = 1000, RETRY_INTERVAL = 3000; // milliseconds between two requests
+const REOPEN_INTERVAL = 30000; // milliseconds after which a stream that was refused is asked for again
 const TIMEOUT = 30000; // milliseconds that a response may take
 const MAX_DRAWING = 2000; // milliseconds that figures in view may take before the new content is shown anyway
 const HOVER_TIME = 3000; // milliseconds after a pointer move for which the label of a figure is kept
@@ -17,6 +19,7 @@ address.hash = "";
 let version = bar.dataset.version;
 let working = start(document.getElementById("main"));
 let down = false, moved = -Infinity, wake = null;
+let stream = null, opened = -Infinity, announced = null; // announced: the current version, null while it is unknown
 
 // Runs the scripts of the page on the content of an element; the returned controller ends their listeners.
 function start(root) {
@@ -162,7 +165,7 @@ const said = (text, wrong = "") => {
 async function look() {
   const headers = version ? { "If-None-Match": `"${version}"` } : {};
   const answer = await fetch(address, { headers, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT) });
-  if (answer.status === 304) return said(state.textContent);
+  if (answer.status === 304) return said(state.textContent || "Live");
   const text = await answer.text();
   if (!answer.ok) {
     const sentence = new DOMParser().parseFromString(text, "text/html").querySelector("p")?.textContent;
@@ -175,11 +178,32 @@ async function look() {
   return said(version ? `Live, updated ${new Date().toLocaleTimeString()}` : state.textContent);
 }
 
+const watching = () => !document.hidden && pause.ariaPressed !== "true";
+
+// A page that nobody looks at has no stream: browsers allow few connections to a server.
+function listen() {
+  if (!watching()) {
+    stream?.close();
+    stream = announced = null;
+  } else if (stream === null || (stream.readyState === EventSource.CLOSED && performance.now() - opened > REOPEN_INTERVAL)) {
+    opened = performance.now();
+    const own = stream = new EventSource(`/events${address.pathname}${address.search}`);
+    const hear = (version) => {
+      if (own !== stream) return;
+      announced = version;
+      wake?.();
+    };
+    own.onmessage = ({ data }) => hear(data);
+    own.onerror = () => hear(null); // the browser tries again unless it was refused; meanwhile the page asks
+  }
+}
+
 async function watch() {
   for (;;) {
     const begun = performance.now();
     let wait = INTERVAL;
-    if (!document.hidden && pause.ariaPressed !== "true") {
+    listen();
+    if (watching() && (announced !== version || trouble.textContent)) {
       try {
         await look();
       } catch (error) {
@@ -188,7 +212,7 @@ async function watch() {
         wait = RETRY_INTERVAL;
       }
     }
-    // Slow updates are requested less often.
+    // Slow updates are requested less often; while the page is current, an event ends the wait.
     await new Promise((resolve) => {
       wake = resolve;
       setTimeout(resolve, Math.max(wait, performance.now() - begun));

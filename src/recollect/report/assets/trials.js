@@ -12,7 +12,8 @@
   function paramText(text) {
     if (text === null) return "\u2013";
     const value = JSON.parse(text);
-    return typeof value === "number" && !Number.isInteger(value) ? shortNumber(value) : typeof value === "string" ? value : text;
+    if (typeof value === "number" && !Number.isInteger(value)) return shortNumber(value);
+    return typeof value === "string" ? value : python(text);
   }
 
   const configs = {
@@ -127,9 +128,9 @@
       const body = detail.weights.map(([source, weight, share, rank]) => element("tr", {},
         element("th", { scope: "row" }, named(source)),
         element("td", { class: "number" }, element("meter", { min: 0, max: 1, value: weight, "aria-label": percent(weight) }), ` ${percent(weight)}`),
-        element("td", { class: "number" }, share === null ? "\u2013" : percent(share)),
+        element("td", { class: "number" }, share === null ? "\u2013" : detail.prior ? share.toFixed(2) : percent(share)),
         element("td", { class: "number" }, rank === null ? "\u2013" : `${rank} of ${data.ranked}`)));
-      const head = ["past run", "weight", "share of the score", "rank it predicted"].map((name, place) =>
+      const head = ["past run", "weight", detail.prior ? "coefficient" : "share of the score", "rank it predicted"].map((name, place) =>
         element("th", { scope: "col", class: place ? "number" : null }, name));
       return element("div", { class: "frame", tabindex: "0", role: "region", "aria-label": "Past runs behind this trial" },
         element("table", {}, element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...body)));
@@ -146,7 +147,11 @@
         const [mean, std] = detail.expected;
         sentences.push(`The model expected ${shortNumber(mean)} \u00b1 ${shortNumber(std)}${trial.value === null ? "" : `; the value was ${shortNumber(trial.value)}`}.`);
       }
-      if (detail.target !== undefined) {
+      if (detail.prior) {
+        const [alike, reversed] = detail.prior;
+        const turned = reversed >= 0.005 ? `, of which ${percent(reversed)} reversed` : "";
+        sentences.push(`The past counted ${percent(alike + reversed)}${turned}.`);
+      } else if (detail.target !== undefined) {
         const dropped = detail.dropped ? `; ${detail.dropped} were dropped from this suggestion` : "";
         sentences.push(`This task's own model had ${percent(detail.target)} of the weight, past runs ${percent(1 - detail.target)}${dropped}.`);
       }

@@ -8,7 +8,7 @@ scripts are passed to ``live.js``, which runs them again on each new content.
 
 A page is rendered once for each state of the memory, however many clients request it, in a thread, so that the server
 can answer meanwhile. No client waits long: if a page takes longer, it gets the previous version or a page that says so,
-and the new one when it asks again.
+and the new one when it asks again. `recollect.report.dashboard.events` tells it when to ask.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote, urlencode
 
 from recollect.errors import InputError, RecollectError
+from recollect.report.dashboard.events import EventStreams
 from recollect.report.dashboard.read_only import StudyState, combined_token, read_study_states
 from recollect.report.formatting import IN_HOVER, printable
 from recollect.report.html import Html, joined, tag, verbatim
@@ -210,14 +211,18 @@ class PageCache:
         self._states: tuple[float, tuple[StudyState, ...]] = (-MAX_STATE_AGE, ())
         self._server_id = token_hex(4)  # pages of an earlier server, perhaps of another version, have other versions
 
-    async def get(self, route: PageRoute, known_version: str = "") -> CachedPage | None:
-        """Return a page; None if there is none on this route. ``known_version``: the version that the client has."""
+    async def version(self, route: PageRoute) -> str | None:
+        """Return the current version of a page, None if there is none on this route."""
         studies = route.studies(await self._read_states())
         if not studies and route != PageRoute():
             return None
-        version = f"{self._server_id}-{combined_token(studies)}"
-        if version == known_version:
-            return CachedPage(version, None)
+        return f"{self._server_id}-{combined_token(studies)}"
+
+    async def get(self, route: PageRoute, known_version: str = "") -> CachedPage | None:
+        """Return a page; None if there is none on this route. ``known_version``: the version that the client has."""
+        version = await self.version(route)
+        if version is None or version == known_version:
+            return None if version is None else CachedPage(version, None)
         page = self._pages.get(route)
         if page is None or page.version != version:
             done, _ = await asyncio.wait([task := self._task(route, version)], timeout=self._max_wait)
@@ -272,10 +277,12 @@ async def in_thread(work: Callable[[], T]) -> T:
 
 CACHED_FOREVER = "private, max-age=31536000, immutable"
 NOT_FOUND = "There is no such page; the start page links to all pages."
+EVENTS_PATH = "/events"  # before the path of a page
+TOO_MANY = "Too many pages are open for another stream of events; this one asks for news by itself."
 
 
-def dashboard_app(memory: Memory) -> Starlette:
-    """Return the application that serves the pages of a memory."""
+def dashboard_app(memory: Memory, *, ending: Callable[[], bool] = lambda: False) -> Starlette:
+    """Return the application that serves the pages of a memory; ``ending``: whether the server is about to end."""
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
     from starlette.responses import Response
@@ -292,16 +299,39 @@ def dashboard_app(memory: Memory) -> Starlette:
     async def missing(_: Request, __: Exception) -> Response:
         return _response(notice_page("Not found", NOT_FOUND), 404)
 
-    show = partial(_show, cache=PageCache(memory))
-    routes = [Route(path, show) for path in (START_PATH, PROBLEM_PATH, RUN_PATH, COMPARE_PATH)]
+    pages, paths = PageCache(memory), (START_PATH, PROBLEM_PATH, RUN_PATH, COMPARE_PATH)
+    routes = [Route(path, partial(_show, cache=pages)) for path in paths]
+    events = partial(_announce, cache=pages, streams=EventStreams(ending))
+    routes += [Route(f"{EVENTS_PATH}{path}", events, methods=["GET"]) for path in paths]
     routes += [Route(plotly_url(), plotly), Route("/favicon.ico", icon)]
     return Starlette(routes=routes, exception_handlers={HTTPException: missing})
+
+
+async def _announce(request: Request, cache: PageCache, streams: EventStreams) -> Response:
+    """Return the stream of events of a page."""
+    from starlette.responses import Response
+
+    route = _route(request)
+    try:
+        version = None if route is None else await cache.version(route)
+    except RecollectError as error:
+        return _response(notice_page("The memory cannot be read", str(error)), 503)
+    if route is None or version is None:
+        return _response(notice_page("Not found", NOT_FOUND), 404)
+    if streams.full:
+        return _response(notice_page("Too many streams", TOO_MANY), 503)
+    return Response() if request.method == "HEAD" else streams.response(partial(cache.version, route))
+
+
+def _route(request: Request) -> PageRoute | None:
+    path, query = request.url.path.removeprefix(EVENTS_PATH), request.query_params
+    return find_route(path, query, query.getlist("task"))
 
 
 async def _show(request: Request, cache: PageCache) -> Response:
     from starlette.responses import Response
 
-    route = find_route(request.url.path, request.query_params, request.query_params.getlist("task"))
+    route = _route(request)
     known_version = request.headers.get("if-none-match", "").strip().removeprefix("W/").strip('"')
     try:
         cached = None if route is None else await cache.get(route, known_version)

@@ -206,13 +206,15 @@ def serve(
     with _listen(where) as listener, limited_logs():
         bound = replace(where, port=listener.getsockname()[1])
         access = AccessControl(loopback=bound.loopback, token=token, port=bound.port)
+        app = dashboard_app(memory, ending=lambda: server.should_exit)
         config = Config(
-            access.protect(dashboard_app(memory)), log_config=None, log_level="warning", access_log=False,
-            lifespan="off", ws="none", interface="asgi3", server_header=False,
+            access.protect(app), log_config=None, log_level="warning", access_log=False, lifespan="off",
+            ws="none", interface="asgi3", server_header=False,
             timeout_graceful_shutdown=SHUTDOWN_SECONDS, http=LimitedProtocol, backlog=BACKLOG,
         )  # fmt: skip
+        server = Server(config)
         on_start(bound)
-        Server(config).run(sockets=[listener])
+        server.run(sockets=[listener])
 
 
 def _listen(where: ListenAddress) -> socket.socket:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from recollect._text import name_list, plural
 from recollect.analysis import memory_tasks
 from recollect.analysis.memory_tasks import StoredTask, read_memory_contents
 from recollect.errors import InputError
 from recollect.report.figure import Figure
-from recollect.report.formatting import join_names, printable
+from recollect.report.formatting import IN_HOVER, join_names, number_text, printable
 from recollect.report.html import tag
 from recollect.report.memory.memory_page import NO_COMPARISON, PageLinks, best_config_table, task_link
 from recollect.report.memory.progress_figure import task_progress_figure
 from recollect.report.memory.task_figures import similarity_figure
 from recollect.report.page import Page, Part, Section
+from recollect.report.run.hero import number_card
 from recollect.storage.memory import Memory
 
 KICKER = "Comparison"
+MAX_CARDS = 3
 
 
 def compare_page(
@@ -40,7 +43,7 @@ def compare_page(
     models = memory_tasks.model_tasks(chosen, jobs)
     columns = () if models is None else models.space.names
     parts: dict[str, list[Part]] = {
-        "Side by side": [best_config_table(chosen, columns, task_link(links))],
+        "Side by side": [*_cards(chosen), best_config_table(chosen, columns, task_link(links))],
         "Figures": _figures(chosen, models),
     }
     sections = [Section(title, tuple(own)) for title, own in parts.items()]
@@ -50,10 +53,26 @@ def compare_page(
     return Page(title, lead, tuple(sections), printable(memory.store.name), KICKER)
 
 
+def _cards(tasks: Sequence[StoredTask]) -> list[Part]:
+    """Return the best values of a few tasks, set large."""
+    if len(tasks) > MAX_CARDS:
+        return []
+    values = [(task, None if task.run.best is None else task.run.best.value) for task in tasks]
+    cards = [
+        number_card(
+            f"Best value of {printable(task.name, IN_HOVER)}", "none yet" if value is None else number_text(value),
+            {"finished": len(task.run.succeeded), "failed": task.failed, "pruned": task.pruned},
+        )
+        for task, value in values
+    ]  # fmt: skip
+    return [tag("div", {"class": "hero"}, *cards)]
+
+
 def _figures(tasks: Sequence[StoredTask], models: memory_tasks.TaskModels | None) -> list[Part]:
     figures: list[Figure | None] = [task_progress_figure(tasks)]
     if models is not None:
         similarity = memory_tasks.task_similarity(models)
         figures.append(similarity_figure(models.tasks, similarity, memory_tasks.similarity_order(similarity)))
-    parts: list[Part] = [figure for figure in figures if figure is not None]
+    found = [figure for figure in figures if figure is not None]
+    parts: list[Part] = [replace(figure, wide=False) if len(found) > 1 else figure for figure in found]
     return parts or [tag("p", {}, NO_COMPARISON)]

@@ -133,7 +133,8 @@ def _problem(
     columns = () if models is None else models.space.names
     if portfolio is not None and portfolio.configs:
         button = {"type": "button", "class": "button", "data-copy": configs_json(portfolio.configs)}
-        copy = [tag("p", {}, "As JSON: ", tag("button", button, "Copy")), portfolio_json(portfolio)]
+        shown = tag("details", {}, tag("summary", {}, "As JSON"), portfolio_json(portfolio))
+        copy = [tag("div", {"class": "copies"}, tag("button", button, "Copy all as JSON"), shown)]
         groups[PORTFOLIO_TITLE] = [tag("p", {}, PORTFOLIO_LEAD), portfolio_table(portfolio, columns), *copy]
     progress = task_progress_figure(tasks)
     table = best_config_table(tasks, columns, task_link(links))

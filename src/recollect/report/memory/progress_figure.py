@@ -35,9 +35,10 @@ def task_progress_figure(tasks: Sequence[StoredTask]) -> Figure | None:
     plain = [_line(curve, curve.best, place, named=named) for place, curve in enumerate(curves)]
     summary = [] if named else _summary(curve_quartiles(every))
     keys = _keys(curves) if named else _summary_keys(len(curves))
-    x = {"title": {"text": "trials"}, "rangemode": "tozero"}
+    longest = max(len(curve.best) for curve in curves)
+    x = {"title": {"text": "trials"}, "range": [1, max(longest, 2)]}
     views = (
-        FigureView("scaled to each task's range", (*scaled, *summary), {"xaxis": x, "yaxis": _share_axis()}),
+        FigureView("scaled to each task's range", (*scaled, *summary), {"xaxis": x, "yaxis": _share_axis(curves)}),
         FigureView(
             "values as they are", (*plain, *_hidden(summary)), {"xaxis": x, "yaxis": {"title": {"text": "value"}}}
         ),
@@ -52,8 +53,9 @@ def task_progress_figure(tasks: Sequence[StoredTask]) -> Figure | None:
     )  # fmt: skip
 
 
-def _share_axis() -> dict[str, Any]:
-    return {"title": {"text": "distance to its best (share of its range)"}, "range": [-0.02, 1.02]}
+def _share_axis(curves: Sequence[TaskCurve]) -> dict[str, Any]:
+    highest = max(float(np.nanmax(curve.scaled)) for curve in curves)
+    return {"title": {"text": "distance to its best (share of its range)"}, "range": [-0.02 * highest, 1.04 * highest]}
 
 
 def _line(curve: TaskCurve, values: FloatArray, place: int, *, named: bool) -> Spec:

@@ -25,6 +25,7 @@ from recollect.space.space import MISSING
 
 LOG_RATIO = 20.0  # between the largest and the smallest value, above which the scale is logarithmic
 MANY_DECADES, MAX_TICKS = 3.0, 8  # on a log axis: ticks at 1, 2 and 5 for fewer decades, at powers of 10 for more
+FEW_STEPS = 6  # integers that all have a tick
 PADDING, BEYOND = 0.05, 0.1  # shares of the axis around the values, and from the worst value to failed trials
 
 
@@ -134,7 +135,8 @@ def _ticks(column: SpaceColumn) -> tuple[tuple[float, str], ...]:
     if isinstance(column, Interval):
         return tuple((place, compact_number(column.value(place))) for place in (0.0, 0.5, 1.0))
     if isinstance(column, Steps) and column.choices is None:
-        values = sorted({column.value(place) for place in (0.0, 0.5, 1.0)})
+        places = np.linspace(0.0, 1.0, column.size if column.size <= FEW_STEPS else 3)
+        values = sorted({column.value(float(place)) for place in places})
         codes = column.codes(values)
         return tuple((float(code), compact_number(value)) for code, value in zip(codes, values, strict=True))
     choices = column.choices or ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 
 from recollect.analysis.response_surface import MAX_AXES, ResponseSurface, response_surfaces
 from recollect.analysis.run_data import RunData
-from recollect.report.figure import Figure, FigureView, LegendKey, Spec, rounded, trace
+from recollect.numerics.arrays import FloatArray
+from recollect.report.figure import Figure, FigureView, LegendKey, Spec, colour_bar, rounded, trace
 from recollect.report.formatting import IN_HOVER, number_text, printable, thinned
 from recollect.report.run.axes import FAILED_MARKER, PRUNED_MARKER, HyperparameterAxis
 from recollect.report.table import Table, Values, simple_table
@@ -19,9 +21,9 @@ MORE = (
     "A Gaussian process of this run's trials alone predicts the value; all other hyperparameters are as in the best "
     "configuration. Far from trials it is a guess."
 )
-HOVER = "predicted value %{z:.4g}<extra></extra>"
+HOVER, LOG_HOVER = "predicted value %{z:.4g}<extra></extra>", "predicted value 10^%{z:.2f}<extra></extra>"
 TRIAL_HOVER = "<b>trial %{customdata[0]}</b><br>%{customdata[1]}<extra></extra>"
-MAX_TRIALS, LOG_RATIO = 300, 20.0
+MAX_TRIALS, LOG_RATIO, LOG_TICKS = 300, 20.0, 5
 MARKERS: dict[str, dict[str, Any]] = {
     "finished": {"color": "@ink:0.7", "size": 5, "symbol": "circle", "line": {"color": "@card", "width": 1}},
     "pruned": PRUNED_MARKER,
@@ -49,13 +51,16 @@ def contour_figure(data: RunData, axes: Sequence[HyperparameterAxis], importance
     states = [state for state in MARKERS if state in data.states]
     marks: dict[str, Any] = {"finished": "point", "pruned": "triangle", "failed": "cross"}
     colours = {"finished": "ink", "pruned": "orange", "failed": "vermillion"}
-    keys = tuple(
-        LegendKey(f"{state} trials", (place,), colours[state], mark=marks[state])
-        for place, state in enumerate(states, start=1)
+    keys = (
+        LegendKey("best trial", (1 + len(states),), "orange", mark="star"),
+        *(
+            LegendKey(f"{state} trials", (place,), colours[state], mark=marks[state])
+            for place, state in enumerate(states, start=1)
+        ),
     )
     return Figure(
-        QUESTION, caption, views[0].traces, views[0].layout, _table(data, surfaces, usable), height=440, keys=keys,
-        more=MORE, views=views if len(views) > 1 else (), trials=True,
+        QUESTION, caption, views[0].traces, views[0].layout, _table(data, surfaces, usable), height=440,
+        keys=tuple(keys), more=MORE, views=views if len(views) > 1 else (), trials=True,
     )  # fmt: skip
 
 
@@ -68,13 +73,9 @@ def _view(data: RunData, surface: ResponseSurface, axes: dict[str, Hyperparamete
     colours = [[0, "@blue"], [0.5, "@sky"], [1, "@card"]]
     values = surface.values
     log = bool(values.min() > 0 and values.max() > LOG_RATIO * values.min())
-    bar = {
-        "thickness": 10,
-        "outlinewidth": 0,
-        "title": {"text": "log10 of the value" if log else "value", "side": "top"},
-    }
+    bar = {**colour_bar("predicted value"), **(_log_ticks(values) if log else {"nticks": 6})}
     z = rounded(np.log10(values) if log else values, 5)
-    hover = {"hoverinfo": "skip"} if log else {"hovertemplate": HOVER}
+    hover = {"hovertemplate": LOG_HOVER if log else HOVER}
     map_ = trace(
         type="contour", x=rounded(surface.positions), y=rounded(surface.positions), z=z, colorbar=bar, ncontours=14,
         colorscale=colours, reversescale=data.run.direction == "maximize", line={"width": 0.5, "color": "@rule"},
@@ -87,6 +88,12 @@ def _view(data: RunData, surface: ResponseSurface, axes: dict[str, Hyperparamete
         (map_, *dots, _best(data, one, other)),
         {"xaxis": _axis(one), "yaxis": _axis(other), "margin": {"r": 8}},
     )
+
+
+def _log_ticks(values: FloatArray) -> dict[str, Any]:
+    """Return the ticks of a logarithmic colour bar, labelled with values."""
+    at = np.linspace(math.log10(values.min()), math.log10(values.max()), LOG_TICKS)
+    return {"tickvals": rounded(at, 5), "ticktext": [f"{value:.2g}" for value in 10.0**at]}
 
 
 def _axis(axis: HyperparameterAxis) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from recollect.report.html import Html, tag
 from recollect.runs.run import Config
 
 NO_GAIN = "It is unknown what past runs brought: none were used, or no two values can be compared."
-NO_PAST = "There were no past runs to learn from. The next run can learn from this one."
+NO_PAST = "No past runs yet"
+NEXT = "The next run of this problem can learn from this one."
+MAX_VERDICT = 400  # characters
 
 
 def hero(head: Headline, details: Html) -> Html:
@@ -54,12 +56,17 @@ def _trial_link(number: int) -> Html:
 def _gain_card(head: Headline) -> Html:
     title, gain = tag("p", {"class": "label"}, "Did past runs help?"), head.gain
     if gain is None:
-        text = NO_PAST if head.past_runs == 0 else NO_GAIN
-        return tag("div", {"class": "card"}, title, tag("p", {"class": "aside"}, text))
+        if head.past_runs == 0:
+            said = tag("p", {"class": "said"}, NO_PAST)
+            return tag("div", {"class": "card"}, title, said, tag("p", {"class": "aside"}, NEXT))
+        text = tag("p", {"class": "verdict"}, printable(head.verdict, MAX_VERDICT)) if head.verdict else ""
+        return tag("div", {"class": "card"}, title, text, tag("p", {"class": "aside"}, NO_GAIN))
     summary = tag("summary", {}, "How this was computed")
     more = tag("details", {}, summary, tag("p", {"class": "aside"}, gain.explanation))
     sure = tag("p", {"class": "aside"}, f"{gain.uncertainty[0].upper()}{gain.uncertainty[1:]}.")
-    return tag("div", {"class": "card"}, title, tag("p", {"class": "said"}, *_emphasized(gain)), sure, more)
+    said = tag("p", {"class": "said"}, *_emphasized(gain))
+    verdict = tag("p", {"class": "verdict"}, printable(head.verdict, MAX_VERDICT)) if head.verdict else ""
+    return tag("div", {"class": "card"}, title, said, sure, verdict, more)
 
 
 def _emphasized(gain: TransferGain) -> list[Html | str]:

@@ -13,11 +13,10 @@ from recollect._text import plural
 from recollect.analysis.headline import median_trials
 from recollect.analysis.run_data import PairedRun, RunData
 from recollect.analysis.run_progress import CLOSE, Expectation, best_values, expectation, trial_values, trials_to_reach
-from recollect.analysis.source_usefulness import WeightHistory
 from recollect.analysis.trial_records import TrialRecord
 from recollect.numerics.arrays import FloatArray, IntArray
-from recollect.report.figure import COLOURS, Figure, LegendKey, Spec, rounded, trace
-from recollect.report.formatting import IN_HOVER, join_names, number_text, percent, printable, thinned
+from recollect.report.figure import Figure, LegendKey, Spec, rounded, trace
+from recollect.report.formatting import number_text, percent, printable, thinned
 from recollect.report.run.axes import FAILED_MARKER, PRUNED_MARKER, ValueAxis, value_axis
 from recollect.report.table import Table, simple_table
 from recollect.runs.run import FAILED, Run
@@ -198,85 +197,3 @@ def _number_table(run: Run, expected: Expectation | None, beside: FloatArray | N
     shown = thinned(len(run), MAX_ROWS)
     rows = [(row + 1, *(float(line[row]) if row < len(line) else None for line in lines.values())) for row in shown]
     return simple_table("Best value after trials", [("trials", ",.0f"), *((name, ".4g") for name in lines)], rows)
-
-
-WEIGHT_QUESTION = "Who decided what was tried?"
-TARGET_LABEL = "this task"
-MAX_STEPS = 120  # of more trials, several are averaged to one step
-WEIGHT_HOVER = "<b>%{customdata[0]}</b><br>%{customdata[1]}: %{y:.1f} % of the weight<extra></extra>"
-
-
-def weight_figure(history: WeightHistory) -> Figure:
-    """Return the weights over trials as a stacked area: this task, the largest past runs by name, the rest."""
-    means = history.means
-    shown = [task for task in history.sources[: len(COLOURS)] if means[task] > 0]
-    layers = np.column_stack([history.target, history.source_weights[:, : len(shown)]])
-    layers = np.column_stack([layers, np.clip(1.0 - layers.sum(axis=1), 0.0, None)])
-    rest = len(history.sources) - len(shown)
-    labels = [TARGET_LABEL, *(printable(task, IN_HOVER) for task in shown), f"the rest ({plural(rest, 'past run')})"]
-    colours = ["grey", *COLOURS[: len(shown)], "pale"]
-    if rest == 0 or not layers[:, -1].any():
-        labels, colours, layers = labels[:-1], colours[:-1], layers[:, :-1]
-    x, steps, averages = _steps(history.trials, layers)
-    areas = [
-        _weight_area(x, steps, 100.0 * layer, label=label, colour=colour)
-        for layer, label, colour in zip(averages.T, labels, colours, strict=True)
-    ]
-    layout = {
-        "xaxis": {"title": {"text": "trial"}, "range": [float(history.trials[0]) - 0.5, history.trials[-1] + 0.5]},
-        "yaxis": {"title": {"text": "weight (%)"}, "range": [0, 100]},
-        "margin": {"r": 24},
-    }
-    columns = [("trials", ""), *((label, ".1f") for label in labels)]
-    rows = [(name, *weights) for name, weights in zip(steps, (100.0 * averages).tolist(), strict=True)]
-    table = simple_table("Weight in % at each step", columns, rows)
-    keys = tuple(LegendKey(label, (place,), colours[place], mark="area") for place, label in enumerate(labels))
-    more = _weight_details(history, averaged=len(x) < len(history.trials))
-    return Figure(WEIGHT_QUESTION, _weight_caption(history), tuple(areas), layout, table, keys=keys, more=more)
-
-
-def _steps(trials: IntArray, layers: FloatArray) -> tuple[FloatArray, list[str], FloatArray]:
-    """Return the middle, the name and the mean weights of each step: a trial, or several if there are too many."""
-    parts = np.array_split(np.arange(len(trials)), min(len(trials), MAX_STEPS))
-    x = np.array([trials[part].mean() for part in parts])
-    ends = [(len(part), trials[part[0]], trials[part[-1]]) for part in parts]
-    names = [f"trial {first}" if count == 1 else f"trials {first} to {last}" for count, first, last in ends]
-    return x, names, np.array([layers[part].mean(axis=0) for part in parts])
-
-
-def _weight_area(x: FloatArray, steps: Sequence[str], y: FloatArray, *, label: str, colour: str) -> Spec:
-    """A layer; its steps are as wide as a trial, also the first and the last."""
-    return trace(
-        x=rounded(np.concatenate([[x[0] - 0.5], x, [x[-1] + 0.5]]), 6),
-        y=rounded(np.concatenate([y[:1], y, y[-1:]])),
-        customdata=[[label, name] for name in (steps[0], *steps, steps[-1])],
-        mode="lines", stackgroup="weights", line={"color": f"@{colour}", "width": 0.5, "shape": "hvh"},
-        fillcolor=f"@{colour}", hovertemplate=WEIGHT_HOVER,
-    )  # fmt: skip
-
-
-def _weight_caption(history: WeightHistory) -> str:
-    past, means = 1.0 - float(history.target.mean()), history.means
-    largest = [f"{printable(task)} ({percent(means[task])})" for task in history.sources[:3] if means[task] >= 0.01]
-    most = f", most of it {join_names(largest)}" if largest else ""
-    suggestions = plural(len(history.trials), "suggestion")
-    return f"In {suggestions} that weighed past runs, they had {percent(past)} of the weight on average{most}."
-
-
-def _weight_details(history: WeightHistory, *, averaged: bool) -> str:
-    advice = (
-        "What to do with it: where one past run leads, compare its task with this one; where this task's own model "
-        "leads, past runs have no more to say."
-    )
-    times = {0: "never", 1: "once"}.get(history.target_only, f"{history.target_only} times")
-    sentences = [
-        "Each suggestion is a vote: every past run and this task's own model propose, and the area of a colour is its "
-        f"weight in the vote. This task's own model decided alone {times}.",
-        advice,
-    ]
-    if averaged:
-        sentences.append(f"Neighbouring trials are averaged to {MAX_STEPS} steps.")
-    if before := int(history.trials[0]):
-        first = "The first trial was" if before == 1 else f"The first {before} trials were"
-        sentences.append(f"{first} chosen without weights.")
-    return " ".join(sentences)

@@ -13,7 +13,15 @@ from recollect.analysis.headline import headline
 from recollect.analysis.importance import MIN_TRIALS, Importance, importance
 from recollect.analysis.run_data import RunData, read_run_data, run_data_of
 from recollect.analysis.run_summary import run_summary
-from recollect.analysis.source_usefulness import WeightHistory, source_predictions, source_usefulness, weight_history
+from recollect.analysis.source_usefulness import (
+    RankAgreement,
+    WeightHistory,
+    prior_history,
+    rank_agreement,
+    source_predictions,
+    source_usefulness,
+    weight_history,
+)
 from recollect.report.formatting import printable
 from recollect.report.html import tag
 from recollect.report.page import Page, Part, Section, render, write_page
@@ -22,7 +30,7 @@ from recollect.report.run.contour_figure import contour_figure
 from recollect.report.run.hero import hero
 from recollect.report.run.hyperparameter_figures import importance_figure, slice_figures
 from recollect.report.run.parallel_coordinates import parallel_coordinates_figure
-from recollect.report.run.progress_figures import progress_figure, weight_figure
+from recollect.report.run.progress_figures import progress_figure
 from recollect.report.run.run_tables import (
     failure_summary,
     failure_table,
@@ -32,7 +40,13 @@ from recollect.report.run.run_tables import (
     space_table,
 )
 from recollect.report.run.trial_explorer import TaskUrl, trial_explorer
-from recollect.report.run.trial_figures import distribution_figure, intermediate_figure, timeline_figure
+from recollect.report.run.trial_figures import (
+    distribution_figure,
+    intermediate_figure,
+    prediction_figure,
+    timeline_figure,
+)
+from recollect.report.run.weight_figures import prior_figure, weight_figure
 
 if TYPE_CHECKING:
     from recollect.storage.memory import Memory
@@ -55,15 +69,17 @@ def write_run_report(result: Result, path: str | os.PathLike[str]) -> None:
 
 def page_of_run(data: RunData, *, link: RunLink | None = None) -> Page:
     """Return the page of a run; link: to the pages of past runs, if there are any."""
-    history, important = weight_history(data), importance(data)
+    history, important, method = weight_history(data), importance(data), data.method
+    learned = method is not None and method.transfers and data.space is not None and bool(data.past or history)
+    agreement = rank_agreement(data, method, history) if learned and method is not None else None
 
     def source_link(task: str) -> str | None:
         return None if link is None else link(data.problem, task)
 
     failures, tables = failure_table(data), (settings_table(data), space_table(data))
     contents: dict[str, list[Part]] = {
-        "At a glance": _glance(data, history),
-        "Past runs": _past_runs(data, history, source_link),
+        "At a glance": _glance(data, history, agreement),
+        "Past runs": _past_runs(data, history, agreement, source_link),
         "Hyperparameters": _hyperparameters(data, important),
         "Trials": _trials(data, source_link),
         "Failed trials": [] if failures is None else [tag("p", {}, failure_summary(data.run)), failures],
@@ -77,30 +93,36 @@ def page_of_run(data: RunData, *, link: RunLink | None = None) -> Page:
     return Page(printable(data.run.task), lead, tuple(sections), source, KICKER)
 
 
-def _glance(data: RunData, history: WeightHistory | None) -> list[Part]:
-    progress, weights = progress_figure(data), None if history is None else weight_figure(history)
+def _glance(data: RunData, history: WeightHistory | None, agreement: RankAgreement | None) -> list[Part]:
+    prior, progress = prior_history(data), progress_figure(data)
+    weights = None if history is None else weight_figure(history) if prior is None else prior_figure(prior)
     if progress is not None and weights is None:
         progress = replace(progress, wide=True)
     summary = [tag("li", {}, printable(sentence, MAX_SENTENCE)) for sentence in run_summary(data, history)]
     details = tag("details", {}, tag("summary", {}, "More about this run"), tag("ul", {}, *summary))
-    return [hero(headline(data), details), *(part for part in (progress, weights) if part is not None)]
+    return [hero(headline(data, agreement), details), *(part for part in (progress, weights) if part is not None)]
 
 
-def _past_runs(data: RunData, history: WeightHistory | None, link: TaskUrl) -> list[Part]:
-    method = data.method
-    if method is None or not method.transfers or data.space is None or not (data.past or history):
+def _past_runs(
+    data: RunData, history: WeightHistory | None, agreement: RankAgreement | None, link: TaskUrl
+) -> list[Part]:
+    if agreement is None or data.method is None:
         return []
-    sources, trials = source_usefulness(data, method, history), len(data.run.succeeded)
-    return [tag("p", {}, source_summary(sources, trials)), source_table(sources, trials, link)]
+    sources, trials = source_usefulness(data, data.method, history, agreement), len(data.run.succeeded)
+    parts: list[Part] = [tag("p", {}, source_summary(sources, trials)), source_table(sources, trials, link)]
+    if history is not None and prior_history(data) is not None:
+        parts.append(replace(weight_figure(history, prior=True), wide=True))
+    return parts
 
 
 def _trials(data: RunData, link: TaskUrl) -> list[Part]:
     if not data.records:
         return []
     predictions = None if data.method is None else source_predictions(data, data.method)
-    figures = [figure for figure in (intermediate_figure(data), distribution_figure(data)) if figure is not None]
-    if len(figures) == 1:  # instead of half an empty row
-        figures = [replace(figures[0], wide=True)]
+    found = (intermediate_figure(data), prediction_figure(data), distribution_figure(data))
+    figures = [figure for figure in found if figure is not None]
+    if len(figures) % 2:  # instead of half an empty row
+        figures[0] = replace(figures[0], wide=True)
     lanes = timeline_figure(data)
     return [trial_explorer(data, predictions, link), *([] if lanes is None else [lanes]), *figures]
 

@@ -26,19 +26,27 @@ SOURCE_COLUMNS = (
     Column("weight now in %", hint="Its weight in the last suggestion of this run."),
     Column("mean weight in %", hint="Its mean weight over all suggestions that weighed past runs."),
     Column("rank agreement now in %", hint="Pairs of this run's trials that its model puts in the right order."),
+    Column("coefficient", hint="Factor of its function in the last prediction; negative: reversed."),
     Column("now", numeric=False, hint="Whether it took part in the last suggestion, or was dropped from it."),
     Column("dropped", hint="How often it was dropped, and of how many suggestions."),
     Column("rank of its best here", hint="Rank of its best configuration among the trials of this run."),
     Column("overlap of spaces in %", hint="Values of its trials that could be used unchanged."),
     Column("what was changed", numeric=False, hint="To carry its trials over to this search space."),
 )
+PRIOR_COLUMNS, DROP_COLUMNS, SPACE_COLUMNS = {5}, {6, 7}, {9, 10}  # that only some runs need
 SOURCE_NOTES = (
     "Rank agreement: the share of pairs of this run's trials with different values that the past run's model puts in "
     "the right order. Chance gives 50 %; with few trials it decides much.",
     "Rank of its best: observed if it was tried here; otherwise predicted (\N{ALMOST EQUAL TO}) by a model of this "
     "run's trials, and only as good as that model.",
-    "Dropped: at random, more often the worse a past run ranks the trials and the closer the end of the run.",
 )
+DROP_NOTE = "Dropped: at random, more often the worse a past run ranks the trials and the closer the end of the run."
+PRIOR_NOTE = (
+    "Coefficient: the prediction adds up the functions of past runs, each times its coefficient. All coefficients "
+    "together are the probability that this task is like past ones, less that of the reverse; weights divide by their "
+    "magnitudes how much the past counts."
+)
+SAME_SPACE = "All past runs had the search space of this run."
 
 
 def failure_table(data: RunData) -> Table | None:
@@ -135,8 +143,18 @@ def _setting(settings: Mapping[str, object], key: str) -> str:
 
 def source_table(sources: Sequence[SourceUsefulness], trials: int, link: TaskUrl = lambda _: None) -> Table:
     """Return the table of past runs; trials: number of trials of this run that succeeded; link: to their pages."""
-    rows = tuple((link_cell(source.task, link(source.task)), *_source_row(source, trials)) for source in sources)
-    return Table("Which past runs were useful?", SOURCE_COLUMNS, (rows,), SOURCE_NOTES)
+    rows = [(link_cell(source.task, link(source.task)), *_source_row(source, trials)) for source in sources]
+    prior = any(source.coefficient is not None for source in sources)
+    drops = any(source.times_dropped is not None and source.times_dropped[0] for source in sources)
+    same = all(source.overlap == 1.0 and not source.changes for source in sources)
+    hidden = (PRIOR_COLUMNS if not prior else set()) | (DROP_COLUMNS if prior and not drops else set())
+    hidden |= SPACE_COLUMNS if same else set()
+    shown = [place for place in range(len(SOURCE_COLUMNS)) if place not in hidden]
+    extra = ((PRIOR_NOTE,) if prior else (DROP_NOTE,)) + ((SAME_SPACE,) if same else ())
+    return Table(
+        "Which past runs were useful?", tuple(SOURCE_COLUMNS[place] for place in shown),
+        (tuple(tuple(row[place] for place in shown) for row in rows),), SOURCE_NOTES + extra,
+    )  # fmt: skip
 
 
 def source_summary(sources: Sequence[SourceUsefulness], trials: int) -> str:
@@ -148,7 +166,7 @@ def source_summary(sources: Sequence[SourceUsefulness], trials: int) -> str:
         least = f"; {worst[1]} ranks them worst, with {percent(worst[0])}" if worst is not best else ""
         share = percent(best[0])
         sentences.append(f"{best[1]} ranks its trials best, with {share} of the pairs in the right order{least}.")
-    if any(source.times_dropped for source in sources):
+    if any(source.times_dropped for source in sources) and all(source.coefficient is None for source in sources):
         dropped = sum(source.dropped_last is True for source in sources)
         kept = len(sources) - dropped
         sentences.append(f"In the last suggestion, {kept or 'none'} took part and {dropped or 'none'} were dropped.")
@@ -170,6 +188,7 @@ def _source_row(source: SourceUsefulness, trials: int) -> tuple[Cell, ...]:
         _percent_cell(source.weight),
         _percent_cell(source.mean_weight),
         _percent_cell(source.agreement, ".0f"),
+        number_cell(source.coefficient, "+.2f"),
         state,
         Cell(f"{times} of {suggestions}", times / suggestions) if suggestions else empty,
         _rank_cell(source, trials),

@@ -15,11 +15,12 @@ import numpy as np
 from recollect.analysis.config_text import value_json
 from recollect.analysis.run_data import RunData
 from recollect.analysis.source_usefulness import SourcePredictions
-from recollect.analysis.trial_records import STATES, SuggestionNote, TrialRecord, hyperparameter_names
+from recollect.analysis.trial_records import STATES, TrialRecord, hyperparameter_names
 from recollect.report.formatting import IN_TEXT, printable
 from recollect.report.html import Html, data_block, tag
 from recollect.report.table import MINUTE
 from recollect.runs.run import sign_of
+from recollect.tuning.suggestion_notes import SuggestionNote
 
 NUMBER, MOMENT, WORDS = "number", "moment", "words"  # classes of cells
 COLUMNS = (
@@ -121,11 +122,13 @@ def _detail(record: TrialRecord, sources: _Index, predictions: SourcePredictions
         detail["expected"] = [_number(value) for value in note.expected]
     if note is not None and note.target_weight is not None:
         detail |= {"target": note.target_weight, "dropped": len(note.dropped)}
+        if note.prior is not None:
+            detail["prior"] = [round(note.prior.alike, 3), round(note.prior.reversed, 3)]
         detail["weights"] = [
             [
                 sources.place(task),
                 round(weight, 3),
-                note.shares.get(task),
+                note.shares.get(task) if note.prior is None else note.coefficients.get(task),
                 _predicted_rank(predictions, task, record.number),
             ]
             for task, weight in _largest(note)

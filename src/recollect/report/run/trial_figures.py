@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from recollect._text import plural
+from recollect.analysis.predictions import DEVIATIONS, predictions
 from recollect.analysis.run_data import RunData
 from recollect.analysis.trial_records import STATES, RecordState, TrialRecord
 from recollect.analysis.trial_timeline import Timeline, TrialSpan, timeline, value_distribution
 from recollect.numerics.arrays import FloatArray
 from recollect.report.figure import Figure, LegendKey, Spec, name_axis, rounded, rows_height, trace
 from recollect.report.formatting import duration_text, number_text, percent, thinned
-from recollect.report.run.axes import value_axis
+from recollect.report.run.axes import ValueAxis, value_axis
 from recollect.report.table import Table, simple_table
 
 STATE_COLOURS: dict[RecordState, str] = {
@@ -25,7 +26,17 @@ STATE_COLOURS: dict[RecordState, str] = {
 }
 MAX_SPANS, MAX_CURVES, MAX_POINTS, MAX_ROWS = 2000, 150, 100, 100
 TIMELINE_HOVER = "<b>trial %{customdata[0]}</b><br>%{customdata[1]}<br>%{customdata[2]}<extra></extra>"
-UNITS = ((1.0, "s"), (60.0, "min"), (3600.0, "h"), (86400.0, "days"))
+MAX_PREDICTIONS = 300  # that are drawn
+PREDICTION_HOVER = (
+    "<b>trial %{customdata[0]}</b><br>expected %{customdata[1]} \N{PLUS-MINUS SIGN} %{customdata[2]}"
+    "<br>value %{customdata[3]}<extra></extra>"
+)
+PREDICTION_DETAILS = (
+    "Each prediction was made when its trial was suggested, from past runs and the results until then; the first ones "
+    "show what past runs expected of this task. About 95 % of the values are inside if the model knows how sure it can "
+    "be; from those outside it learned most."
+)
+UNITS = ((1e-3, "milliseconds"), (1.0, "seconds"), (60.0, "minutes"), (3600.0, "hours"), (86400.0, "days"))
 
 
 def timeline_figure(data: RunData) -> Figure | None:
@@ -43,8 +54,8 @@ def timeline_figure(data: RunData) -> Figure | None:
     keys = tuple(
         LegendKey(f"{state} trials", (place,), STATE_COLOURS[state], mark="area") for place, state in enumerate(states)
     )
-    x = {"title": {"text": f"{unit} since the first trial started"}, "rangemode": "tozero"}
-    layout = {"xaxis": x, "yaxis": name_axis(lanes.lanes), "barmode": "overlay"}
+    x = {"title": {"text": f"{unit} since the first trial started"}, "rangemode": "tozero", "exponentformat": "none"}
+    layout = {"xaxis": x, "yaxis": name_axis(lanes.lanes), "barmode": "overlay", "margin": {"r": 24}}
     height = max(rows_height(len(lanes.lanes)), 220)
     table, caption = _timeline_table(lanes), _timeline_caption(lanes, total)
     question = "Which worker ran what, and when?"
@@ -142,6 +153,46 @@ EDF_HOVER = "<b>%{y:.0f} %</b> of these trials are at or below %{x:.4g}<extra></
 MIN_VALUES = 4
 
 
+def prediction_figure(data: RunData) -> Figure | None:
+    """Return what the model expected of each trial beside what was seen; None without predictions."""
+    found = predictions(data)
+    if found is None:
+        return None
+    rows, axis = thinned(len(found.trials), MAX_PREDICTIONS), value_axis(data.run)
+    numbers = found.trials[rows]
+    means, stds, values = (column[rows] for column in (found.means, found.stds, found.values))
+    shown = list(zip(numbers.tolist(), means.tolist(), stds.tolist(), values.tolist(), strict=True))
+    texts = [[number, number_text(mean), number_text(std), number_text(value)] for number, mean, std, value in shown]
+    style = {"x": numbers.tolist(), "customdata": texts, "hovertemplate": PREDICTION_HOVER}
+    traces = (
+        _expected(means, stds, axis, style),
+        trace(y=rounded(values, 6), mode="markers", marker={"color": "@blue", "size": 7}, **style),
+    )
+    keys = (
+        LegendKey("value", (1,), "blue", mark="point"),
+        LegendKey(f"expected, \N{PLUS-MINUS SIGN} {DEVIATIONS:.0f} standard deviations", (0,), "grey", mark="bar"),
+    )
+    columns = [("trial", ".0f"), ("expected", ".4g"), ("standard deviation", ".3g"), ("value", ".4g")]
+    layout = {"xaxis": {"title": {"text": "trial"}}, "yaxis": axis.layout("value"), "margin": {"r": 24}}
+    caption = f"{found.within} of {plural(len(found.trials), 'value')} were within two standard deviations of what"
+    return Figure(
+        "Were the values as expected?", f"{caption} the model expected.", traces, layout,
+        simple_table("Expected and observed values", columns, shown), keys=keys, more=PREDICTION_DETAILS, trials=True,
+    )  # fmt: skip
+
+
+def _expected(means: FloatArray, stds: FloatArray, axis: ValueAxis, style: Spec) -> Spec:
+    """The predictions as bars, as far as they are on the axis."""
+    centres = np.clip(means, axis.low, axis.high)
+    ends = [np.clip(means + sign * DEVIATIONS * stds, axis.low, axis.high) for sign in (-1.0, 1.0)]
+    bars = {
+        "type": "data", "symmetric": False, "array": rounded(ends[1] - centres, 5),
+        "arrayminus": rounded(centres - ends[0], 5), "color": "@grey:0.6", "thickness": 3, "width": 0,
+    }  # fmt: skip
+    marker = {"color": "@grey", "size": 9, "symbol": "line-ew-open", "line": {"width": 2}}
+    return trace(y=rounded(centres, 6), mode="markers", error_y=bars, marker=marker, **style)
+
+
 def distribution_figure(data: RunData) -> Figure | None:
     """Return the empirical distribution of values: of all trials, of the first and of the second half."""
     run, half = data.run, len(data.run) // 2
@@ -157,7 +208,8 @@ def distribution_figure(data: RunData) -> Figure | None:
         "the first half": ("orange", "2px,2px"),
         "the second half": ("blue", "9px,3px"),
     }
-    traces = tuple(_steps(*parts[label], *styles[label]) for label in parts)
+    high = float(parts["all trials"][0][-1])
+    traces = tuple(_steps(*parts[label], *styles[label], high=high) for label in parts)
     keys = tuple(LegendKey(label, (place,), *styles[label]) for place, label in enumerate(parts))
     medians = {label: float(np.median(values)) for label, (values, _) in parts.items()}
     first, second = medians["the first half"], medians["the second half"]
@@ -165,7 +217,7 @@ def distribution_figure(data: RunData) -> Figure | None:
         f"The median value went from {number_text(first)} in the first half to {number_text(second)} in the second."
     )
     scale = value_axis(run)
-    x = {**scale.layout("value"), "nticks": 5, "dtick": None} | ({"tickformat": ".0e"} if scale.log else {})
+    x = {**scale.layout("value"), "nticks": 5, "dtick": None}
     quantiles = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
     rows = [(100 * q, *(float(np.quantile(values, q)) for values, _ in parts.values())) for q in quantiles]
     table = simple_table("Quantiles of the values", [("share, %", ".0f"), *((label, ".4g") for label in parts)], rows)
@@ -177,8 +229,9 @@ def distribution_figure(data: RunData) -> Figure | None:
     )  # fmt: skip
 
 
-def _steps(values: FloatArray, shares: FloatArray, colour: str, dash: str) -> Spec:
+def _steps(values: FloatArray, shares: FloatArray, colour: str, dash: str, *, high: float) -> Spec:
+    """A distribution function: from 0 at its lowest value to 1 at the highest of all."""
     rows = thinned(len(values), 400)
     line = {"color": f"@{colour}", "width": 2, "dash": dash or "solid", "shape": "hv"}
-    y = rounded(100.0 * shares[rows], 5)
-    return trace(x=rounded(values[rows], 6), y=y, mode="lines", line=line, hovertemplate=EDF_HOVER)
+    x, y = np.concatenate([values[:1], values[rows], [high]]), np.concatenate([[0.0], shares[rows], [1.0]])
+    return trace(x=rounded(x, 6), y=rounded(100.0 * y, 5), mode="lines", line=line, hovertemplate=EDF_HOVER)

@@ -7,6 +7,7 @@ These sources are understood:
     a file that `write_runs` wrote                                                 `storage.formats.json_lines`
     SMAC3's runhistory.json, or the folder it is in                                `storage.importers.smac`
     an MLflow folder (mlruns) or database; ``mlflow:`` and a tracking URI          `storage.importers.mlflow`
+    an export of Weights & Biases; ``wandb:`` and entity/project                   `storage.importers.wandb`
 """
 
 from __future__ import annotations
@@ -26,24 +27,27 @@ from recollect._files import read_text
 from recollect._text import name_list
 from recollect.errors import InputError, RecollectWarning
 from recollect.runs.run import Direction, Run, sign_of
+from recollect.storage.formats.csv_columns import csv_rows
 from recollect.storage.formats.json_lines import MARK, from_lines, json_objects, parse_json
 from recollect.storage.importers import ImportOptions, ImportResult
 from recollect.storage.importers.mlflow import is_folder, read_tracking
 from recollect.storage.importers.optuna import is_optuna, read_storage, read_study
 from recollect.storage.importers.smac import RUN_HISTORY, is_history, read_history
 from recollect.storage.importers.trial_tables import read_csv, read_frame, read_json_lines, read_json_rows
+from recollect.storage.importers.wandb import is_export, is_table, read_export, read_project, read_table
 from recollect.storage.open import JOURNAL, URL, Store, without_password
 from recollect.storage.run_reading import StoredRun
 from recollect.storage.sqlite_file import read_only_connection, table_names
 from recollect.storage.studies import DEFAULT_PROBLEM
 
-KINDS = ("csv", "jsonl", "json", "smac", "optuna", "mlflow")
+KINDS = ("csv", "jsonl", "json", "smac", "optuna", "mlflow", "wandb")
 NAMED_SOURCES = (
     "a .csv, .jsonl or .json file (also .gz), SMAC3's runhistory.json, a .db file of Optuna or MLflow, an MLflow "
-    "folder (mlruns), the URL of an Optuna storage (sqlite:///..., postgresql://...), or 'mlflow:' and a tracking URI"
+    "folder (mlruns), the URL of an Optuna storage (sqlite:///..., postgresql://...), 'mlflow:' and a tracking URI, or "
+    "'wandb:' and entity/project"
 )
 SOURCES = f"an optuna.Study, an Optuna storage, a pandas DataFrame, or the name of one of: {NAMED_SOURCES}"
-MLFLOW = "mlflow:"
+MLFLOW, WANDB = "mlflow:", "wandb:"
 SQLITE_MAGIC = b"SQLite format 3\0"
 Reader = Callable[[ImportOptions], ImportResult]
 
@@ -63,10 +67,11 @@ def read_runs(
 
     Args:
         source: An `optuna.Study`, an Optuna storage or its URL, a pandas DataFrame, a .csv, .jsonl or .json file (also
-            .gz), SMAC3's runhistory.json, an MLflow folder or database, or ``"mlflow:"`` followed by a tracking URI.
-        task: The only task to read where a source names several (tasks of a table, studies, experiments); otherwise the
-            name of the run.
-        kind: What a file is if its name does not tell: csv, jsonl, json, smac, optuna or mlflow.
+            .gz), SMAC3's runhistory.json, an MLflow folder or database, ``"mlflow:"`` followed by a tracking URI, an
+            export of Weights & Biases, or ``"wandb:"`` followed by entity/project.
+        task: The only task to read where a source names several (tasks of a table, studies, experiments, sweeps);
+            otherwise the name of the run.
+        kind: What a file is if it does not tell by itself: csv, jsonl, json, smac, optuna, mlflow or wandb.
         value: The column or metric with the value of a trial.
         direction: "minimize" unless the source says otherwise.
         columns: Roles of a table's columns by name: "task", "value", "state", "seconds", "hyperparameter" or "ignore".
@@ -148,6 +153,8 @@ def _reader(source: Any, kind: str | None) -> Reader:
 def _reader_by_name(name: str, kind: str | None) -> Reader:
     if name.startswith(MLFLOW):
         return partial(read_tracking, name.removeprefix(MLFLOW))
+    if name.startswith(WANDB):
+        return partial(read_project, name.removeprefix(WANDB))
     if URL.match(name) or name.startswith(JOURNAL):
         return partial(read_tracking if kind == "mlflow" else read_storage, name)
     path = Path(name).expanduser()
@@ -167,6 +174,7 @@ def _readers(path: Path) -> dict[str, Reader]:
         "smac": partial(read_history, history),
         "optuna": partial(read_storage, f"sqlite:///{path.absolute()}"),
         "mlflow": partial(read_tracking, address),
+        "wandb": partial(_read_wandb, path),
     }
 
 
@@ -186,11 +194,13 @@ def _kind(path: Path) -> str:
     if path.name == RUN_HISTORY:
         return "smac"
     ending = Path(path.name.removesuffix(".gz")).suffix.removeprefix(".").lower()
-    if ending in ("csv", "jsonl", "json"):
+    if ending == "csv":
+        return "wandb" if is_table(next(csv_rows(str(path), read_text(path)), (0, []))[1]) else "csv"
+    if ending in ("jsonl", "json"):
         return ending
     raise InputError(
         f"{path}: of an unknown kind: expected {NAMED_SOURCES}; "
-        "rename a file that is one of these, or in Python name its kind with kind="
+        "rename a file that is one of these, or name its kind with kind= (--kind)"
     )
 
 
@@ -209,6 +219,8 @@ def _kind_of_database(path: Path) -> str:
 def _read_lines(path: Path, options: ImportOptions) -> ImportResult:
     where = str(path)
     lines = list(json_objects(where, read_text(path)))
+    if is_export([lines[0][1]]):
+        return read_export(path, options, [line for _, line in lines])
     if MARK not in lines[0][1]:
         return read_json_lines(path, lines, options)
     options.refuse_columns(where, "the file says what it holds")
@@ -225,5 +237,13 @@ def _read_lines(path: Path, options: ImportOptions) -> ImportResult:
 
 def _read_json(path: Path, options: ImportOptions) -> ImportResult:
     content = parse_json(str(path), read_text(path))
-    read = read_history if is_history(content) else read_json_rows
+    read = read_history if is_history(content) else read_export if is_export(content) else read_json_rows
     return read(path, options, content)
+
+
+def _read_wandb(path: Path, options: ImportOptions) -> ImportResult:
+    if path.name.removesuffix(".gz").endswith(".csv"):
+        return read_table(path, options)
+    if path.name.removesuffix(".gz").endswith(".jsonl"):
+        return read_export(path, options, [line for _, line in json_objects(str(path), read_text(path))])
+    return read_export(path, options, parse_json(str(path), read_text(path)))

@@ -18,6 +18,7 @@ All numbers are integers up to n^2, hence float32 is exact up to n = 4096.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Self
@@ -35,6 +36,7 @@ PACKED_LIMIT = 200  # above, Phi outgrows the cache and one product per model is
 PAIR_BYTES = 4 << 20  # misranked pairs held at a time, as booleans
 PHI_BYTES = 16 << 20  # products c_a c_b held at a time
 LOSS_BYTES = 48 << 20  # losses held at a time
+MAX_COMPARED = 2000  # observations whose pairs are counted to describe a model
 SAMPLE_STEP = 256  # chunks of resamples are multiples of this, so that sums over them do not depend on LOSS_BYTES
 
 
@@ -85,6 +87,30 @@ def tied_pairs(y: FloatArray) -> int:
     """Return the number of pairs a < b of equal observations."""
     times = np.unique(y, return_counts=True)[1]
     return int(np.sum(times * (times - 1))) // 2
+
+
+def misranked_different(base: FloatArray, y: FloatArray) -> tuple[FloatArray, int]:
+    """Return how many ordered pairs of different observations each model misranks (k,), and how many there are.
+
+    Of two equal observations a model that tells them apart misranks one ordered pair, whatever it says. Of very many
+    observations only the first are compared: the pairs of all do not fit into memory, and add nothing.
+    """
+    base, y = base[:, :MAX_COMPARED], y[:MAX_COMPARED]
+    tied = tied_pairs(y)
+    return np.maximum(misranked_counts(base, None, y) - tied, 0.0), len(y) * (len(y) - 1) - 2 * tied
+
+
+def order_scores(misranked: FloatArray, y: FloatArray) -> FloatArray:
+    """Return how far above chance models order the observations, in standard deviations, given `misranked_counts`.
+
+    The scale is that of Kendall's rank statistic: the number of pairs in the right order minus those in the wrong one,
+    over its standard deviation for an uninformative model. Not all observations may be equal.
+    """
+    n, times, tied = len(y), np.unique(y, return_counts=True)[1], tied_pairs(y)
+    pairs = n * (n - 1) // 2 - tied
+    variance = (n * (n - 1) * (2 * n + 5) - np.sum(times * (times - 1) * (2 * times + 5))) / 18
+    # Of two equal observations every model that tells them apart misranks exactly one ordered pair.
+    return np.asarray((pairs - (misranked - tied)) / math.sqrt(variance))
 
 
 def bootstrap_counts(n: int, samples: int, *, rng: np.random.Generator) -> Counts:

@@ -142,8 +142,11 @@ def test_a_run_without_a_space_teaches_once_the_study_has_shown_its_own(past: li
     study.optimize(lambda trial: value_of(ask_for(trial), 0.1), n_trials=1)
     with pytest.raises(InputError, match="not suggested anything"):
         sampler.explain(study)
+    with pytest.raises(InputError, match="not suggested anything"):
+        TransferSampler(seed=0).explain()
     assert sampler.space(study) is not None
     study.optimize(lambda trial: value_of(ask_for(trial), 0.1), n_trials=1)
+    assert sampler.explain() == sampler.explain(study)
     assert [entry.task for entry in sampler.explain(study).past] == ["shift -0.2", "shift 0.0", "shift 0.2"]
 
 

@@ -36,7 +36,7 @@ from sklearn.tree import DecisionTreeClassifier
 from recollect import InputError, RecollectWarning, SpaceError
 from recollect.integrations.sklearn import search as search_module
 from recollect.integrations.sklearn.names import data_name, default_problem, pickled
-from recollect.integrations.sklearn.search import TransferSearchCV, without_irrelevant_params
+from recollect.integrations.sklearn.search import DEFAULT_TRIALS, TransferSearchCV, without_irrelevant_params
 from recollect.storage.memory import Memory
 
 ROOT = Path(__file__).parents[2]
@@ -393,6 +393,26 @@ class TestMemory:
             smooth(memory=storage, problem="bayes", task="flowers").set_params(**change).fit(*IRIS)
         assert len(Memory(storage).run("flowers", "bayes")) == 3
 
+    def test_parameters_of_earlier_fits_can_be_renamed(self, storage: InMemoryStorage) -> None:
+        smooth(memory=storage, problem="p", task="old").fit(*IRIS)
+        bagged = search(OneVsRestClassifier(GaussianNB()), {"estimator__var_smoothing": (1e-12, 1.0, "log")}, trials=2)
+        bagged.set_params(memory=storage, problem="p", task="new", rename={"var_smoothing": "estimator__var_smoothing"})
+        assert [(entry.task, entry.used) for entry in clone(bagged).fit(*IRIS).explanation_.past] == [("old", True)]
+
+    def test_tags_and_a_note_are_stored_with_the_run(self, storage: InMemoryStorage) -> None:
+        smooth(memory=storage, problem="p", task="t", tags=["gpu", "new"], note="second data").fit(*IRIS)
+        (stored,) = Memory(storage).stored_runs("p", tags="gpu")
+        assert (stored.tags, stored.note) == (("gpu", "new"), "second data")
+
+    def test_a_range_of_integers_where_earlier_fits_had_floats_is_warned_about(self, storage: InMemoryStorage) -> None:
+        settings: dict[str, Any] = {"memory": storage, "problem": "p", "trials": 3, "method": "random"}
+        search(Ridge(), {"alpha": (0.5, 9.5)}, **settings).fit(*data(0))
+        with (
+            pytest.warns(RecollectWarning, match="'alpha' is a range of integers"),
+            pytest.warns(RecollectWarning, match="left out"),
+        ):
+            search(Ridge(), {"alpha": (1, 9)}, **settings).fit(*data(1))
+
     def test_runs_of_other_spaces_are_left_out_and_named(self, storage: InMemoryStorage) -> None:
         search(DecisionTreeClassifier(), TREE, trials=2, memory=storage, problem="p", task="tree").fit(*IRIS)
         with pytest.warns(RecollectWarning, match="left out as past runs.*'tree'"):
@@ -473,11 +493,20 @@ class TestRandomizedSearch:
 
     @pytest.mark.parametrize(
         "arguments",
-        [{}, {"space": SMOOTH, "param_distributions": SMOOTH}, {"space": SMOOTH, "trials": 3, "n_iter": 4}],
+        [
+            {},
+            {"space": SMOOTH, "param_distributions": SMOOTH},
+            {"space": SMOOTH, "trials": 3, "n_iter": 4},
+            {"space": SMOOTH, "trials": DEFAULT_TRIALS, "n_iter": 4},
+        ],
     )
     def test_one_name_of_an_argument_is_enough(self, arguments: dict[str, Any]) -> None:
         with pytest.raises(InputError, match=r"as in RandomizedSearchCV; got (neither|both)"):
             TransferSearchCV(GaussianNB(), **arguments).fit(*IRIS)
+
+    def test_without_a_budget_the_default_one_is_spent(self) -> None:
+        found = search(GaussianNB(), SMOOTH, method="random", cv=2).fit(*IRIS)
+        assert len(found.cv_results_["params"]) == DEFAULT_TRIALS
 
 
 FAILS = pytest.mark.filterwarnings("ignore::UserWarning", "ignore::sklearn.exceptions.FitFailedWarning")

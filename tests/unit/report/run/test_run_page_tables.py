@@ -15,7 +15,6 @@ from tests.helpers.example_runs import (
 
 from recollect import FAILED, Run
 from recollect.analysis.source_usefulness import source_usefulness, weight_history
-from recollect.analysis.trial_records import SuggestionNote
 from recollect.optimizer.catalog import method
 from recollect.report.run.run_tables import (
     failure_summary,
@@ -26,6 +25,7 @@ from recollect.report.run.run_tables import (
     space_table,
 )
 from recollect.runs.run import Trial
+from recollect.tuning.suggestion_notes import SuggestionNote
 
 
 def test_reasons_of_failures_are_counted_and_shown() -> None:

@@ -10,9 +10,10 @@ from tests.helpers.example_runs import hostile, run_data, usual, values_only
 
 from recollect import FAILED
 from recollect.analysis.source_usefulness import source_predictions
-from recollect.analysis.trial_records import SuggestionNote, TrialRecord
+from recollect.analysis.trial_records import TrialRecord
 from recollect.report.run.trial_explorer import MAX_SOURCES, explorer_data, trial_explorer
 from recollect.runs.run import Direction
+from recollect.tuning.suggestion_notes import SuggestionNote
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])

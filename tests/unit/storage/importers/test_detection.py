@@ -26,7 +26,7 @@ TABLE = "C,kernel,value\n0.1,rbf,0.5\n1,poly,0.25\n10.5,rbf,0.125\n"
 
 @pytest.mark.parametrize("source", [3, None, b"svm.csv", ["svm.csv"], {}, Run("t")])
 def test_things_that_are_no_source_are_refused_with_what_is_understood(source: Any) -> None:
-    with pytest.raises(InputError, match=r"expected an optuna\.Study, .* or 'mlflow:' and a tracking URI; got "):
+    with pytest.raises(InputError, match=r"expected an optuna\.Study, .* or 'wandb:' and entity/project; got "):
         read_runs(source)
 
 
@@ -38,12 +38,14 @@ def test_a_file_that_is_not_there_is_refused(name: str) -> None:
 
 def test_files_and_folders_of_other_kinds_are_refused(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("x,value\n1,2\n")
-    with pytest.raises(InputError, match=r"notes\.txt: .*expected a \.csv, .* in Python .*kind="):
+    with pytest.raises(InputError, match=r"notes\.txt: .*expected a \.csv, .* name its kind with kind="):
         read_runs(tmp_path / "notes.txt")
     assert read_runs(tmp_path / "notes.txt", kind="csv")[0].values == [2.0]
     with pytest.raises(InputError, match="a folder with neither MLflow's experiments nor a runhistory"):
         read_runs(tmp_path)
-    with pytest.raises(InputError, match=r"kind must be one of csv, jsonl, json, smac, optuna, mlflow, got 'xlsx'"):
+    with pytest.raises(
+        InputError, match=r"kind must be one of csv, jsonl, json, smac, optuna, mlflow, wandb, got 'xlsx'"
+    ):
         read_runs(tmp_path / "notes.txt", kind="xlsx")
     with pytest.raises(InputError, match="expected a file, this is a folder"):
         read_runs(tmp_path, kind="csv")
@@ -84,6 +86,7 @@ def prepare(folder: Path) -> dict[str, Any]:
     """Put the files that the documentation speaks of into a folder; return the objects."""
     (folder / "svm.csv").write_text(TABLE)
     (folder / "trials.jsonl").write_text('{"C": 1, "value": 0.5}\n')
+    (folder / "wandb.json").write_text('[{"config": {"C": 1}, "summary": {"val_loss": 0.5, "val_acc": 0.8}}]')
     (folder / "results.csv").write_text("run_id,dataset,C,accuracy\n1,iris,0.5,0.9\n2,wine,2,0.8\n")
     shutil.copytree(DATA / "smac-2.4", folder / "smac3_output" / "svm" / "0")
     verbosity = optuna.logging.get_verbosity()
@@ -117,7 +120,7 @@ def test_the_examples_of_the_documentation_work(tmp_path: Path, monkeypatch: pyt
         exec(compile(block, "docs/importing.md", "exec"), names)
     lines = [line.partition("#")[0].strip() for line in BLOCKS[0].splitlines() if line.startswith("read_runs")]
     counts = [[len(run) for run in eval(line, names)] for line in lines]
-    assert counts == [[3], [1], [3], [2], [2], [2], [7], [1]]
+    assert counts == [[3], [1], [3], [2], [2], [2], [7], [1], [1]]
     maximized = eval(BLOCKS[2].strip(), names)
     assert [(run.task, run.direction, run.configs) for run in maximized] == [
         ("iris", "maximize", [{"C": 0.5}]),

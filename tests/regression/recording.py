@@ -163,11 +163,14 @@ def digest(page: Path) -> str:
 
 
 def stored_memory(path: Path) -> None:
-    """Three finished tasks in a memory, with fixed values, durations and a failure."""
+    """Three finished tasks in a memory, with fixed values, durations and a failure.
+
+    They are added at once but lasted minutes, so each began before any other had ended, however slow the machine is.
+    """
     memory = recollect.Memory(str(path))
     space, candidates = spaces()["conditional"]
     for run in past_runs(space, candidates)[:3]:
-        trials = [recollect.Trial(t.config, t.value, t.state, seconds=1.0 + i) for i, t in enumerate(run.trials)]
+        trials = [recollect.Trial(t.config, t.value, t.state, seconds=60.0 * (1 + i)) for i, t in enumerate(run.trials)]
         memory.add(recollect.Run(run.task, trials=trials, space=recollect.compile_space(space)), "demo")
 
 

@@ -1,7 +1,8 @@
 """When trials ran and where, what they reported on the way, and how values are distributed.
 
 A trial is put into the first lane of its worker that is free when it starts, so that lanes never overlap; where workers
-are unknown, all lanes are shared.
+are unknown, all lanes are shared. Runs that were added to a memory have no timeline: their trials all end when the run
+was added (`recollect.storage.run_writing`), so their times only tell how long each took.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ class Timeline:
 
 
 def timeline(records: Sequence[TrialRecord]) -> Timeline | None:
-    """Return when and where trials ran; None with fewer than two that have times."""
+    """Return when and where trials ran; None if fewer than two have times, or all have the same end."""
     timed = [(record, *ends) for record in records if (ends := _ends(record)) is not None]
     timed.sort(key=lambda entry: (entry[1], entry[0].number))
-    if len(timed) < 2:
+    if len({end for _, _, end in timed}) < 2:
         return None
     began = timed[0][1]
     known = {record.worker for record, _, _ in timed}

@@ -58,9 +58,10 @@ class CheckedRun:
     attributes: dict[str, Any]
 
     def study(self) -> NewStudy:
-        """Return the study to be created."""
-        run = self.stored.run
-        return NewStudy(self.name, run.direction, self.attributes, [_frozen(trial, self.known) for trial in run.trials])
+        """Return the study to be created; all its trials end now, since it is unknown when they ran."""
+        run, now = self.stored.run, datetime.now()
+        trials = [_frozen(trial, self.known, now) for trial in run.trials]
+        return NewStudy(self.name, run.direction, self.attributes, trials)
 
 
 def store_runs(
@@ -203,11 +204,10 @@ def _distribution_of(name: str, values: Sequence[Any], task: str) -> BaseDistrib
     return FloatDistribution(inferred.low, inferred.high)
 
 
-def _frozen(trial: Trial, known: dict[str, BaseDistribution]) -> FrozenTrial:
+def _frozen(trial: Trial, known: dict[str, BaseDistribution], end: datetime) -> FrozenTrial:
     """Return a finished trial as Optuna stores it; its times only tell how long it took."""
     from optuna.trial import TrialState
 
-    end = datetime.now()
     notes: dict[str, Any] = {NOTES_KEY: list(trial.notes)} if trial.notes else {}
     return frozen_trial(
         trial.config,

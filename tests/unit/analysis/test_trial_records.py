@@ -133,6 +133,16 @@ def test_without_workers_there_are_as_many_lanes_as_trials_at_once() -> None:
     assert timeline([TrialRecord(0, "finished", {}), TrialRecord(1, "finished", {})]) is None
 
 
+def test_a_run_that_was_added_has_durations_but_no_timeline(tmp_path: Path) -> None:
+    memory = Memory(str(tmp_path / "tuning.db"))
+    trials = [Trial({"x": 0.1 * k}, float(k), seconds=1.0 + k) for k in range(4)]
+    memory.add(recollect.Run("t", trials=trials), "p")
+    records = read_run_data(memory, "p", "t").records
+    assert [record.seconds for record in records] == [1.0, 2.0, 3.0, 4.0]
+    assert len({record.ended for record in records}) == 1
+    assert timeline(records) is None
+
+
 def test_the_distribution_of_values_is_the_share_at_or_below_each() -> None:
     run = recollect.Run("t", [{"x": float(k)} for k in range(5)], [3.0, recollect.FAILED, 1.0, 2.0, 2.0])
     values, shares = value_distribution(run)

@@ -33,6 +33,9 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/architecture
 
+# There are as many test processes as cores: threads of the linear algebra would only be in their way.
+test test-unit test-lowest test-browser coverage: export OPENBLAS_NUM_THREADS := 1
+
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .

@@ -52,11 +52,13 @@ def test_the_table_counts_data_sets() -> None:
 @pytest.mark.parametrize("seed", [0, 3])
 def test_the_data_sets_are_tuned_as_an_experiment_does(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "REPLAY_BENCHMARK", "forrester")
+    monkeypatch.setattr(demo, "REPLAY_TASKS", 3)
     monkeypatch.setattr(demo, "REPLAY_TRIALS", 4)
     monkeypatch.setattr(demo, "PAST_TRIALS", 5)
     monkeypatch.setattr(demo, "available_cores", lambda: 1)
     results = demo.replay_suite(seed)
     assert set(results) >= {"random", "gp", demo.TRANSFER}
+    assert {len(outcome.tasks) for outcome in results.values()} == {3}
     assert {len(outcome.adtm) for outcome in results.values()} == {4}
     monkeypatch.setattr(demo, "NAMES", {"gp": "", demo.TRANSFER: ""})
     again = demo.replay_suite(seed)

@@ -152,7 +152,7 @@ def test_only_forests_of_the_plans_tasks_are_built_with_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RECOLLECT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("recollect.bench.problems.forest_benchmark.CSV_SETTINGS", TuneSettings(1, 2, 5, 5))
+    monkeypatch.setattr("recollect.bench.problems.tabular.CSV_SETTINGS", TuneSettings(1, 2, 5, 5))
     points = np.linspace(0.0, 1.0, 30)
     rows = [f"{task},{x:.3f},{(x - task / 4) ** 2:.4f}\n" for task in range(4) for x in points]
     (tmp_path / "mine.csv").write_text("task,x,error\n" + "".join(rows))

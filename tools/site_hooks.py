@@ -14,11 +14,14 @@ from pathlib import Path
 
 from latex2mathml.converter import convert
 from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
 from recollect.cli.formulas import BLOCK, INLINE
 from recollect.cli.help_pages import page_title
+from recollect.optimizer.default_method import DEFAULT_METHOD
+from recollect.storage.studies import DEFAULT_PROBLEM
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -30,6 +33,7 @@ from site_map import BORROWED, is_placeholder, page_of, project_urls  # noqa: E4
 
 FENCE = re.compile(r"(^```.*?^```)", flags=re.MULTILINE | re.DOTALL)
 FILE_NAME = re.compile(r"[\w/-]+\.md")  # of a page: a reader of the site knows its title
+FROM_ELSEWHERE = re.compile(r'<(?:script|img|iframe|link rel="stylesheet")[^>]*(?:src|href)="(?:https?:)?//[^"]*"')
 LINK = re.compile(r"(!?)\[([^]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -69,6 +73,15 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     for index in range(0, len(parts), 2):
         parts[index] = LINK.sub(lambda match: _site_link(match, origin, page, files, source), parts[index])
     return "".join(parts)
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:  # noqa: ARG001 - MkDocs passes it
+    """Show defaults instead of the names of constants; refuse a page that loads something from elsewhere."""
+    if found := FROM_ELSEWHERE.search(output):
+        raise PluginError(f"{page.file.src_uri} loads something from elsewhere: {found[0]}")
+    for name, value in {"DEFAULT_METHOD": DEFAULT_METHOD, "DEFAULT_PROBLEM": DEFAULT_PROBLEM}.items():
+        output = output.replace(f">{name}<", f'>"{value}"<')
+    return output
 
 
 def decisions_as_headings(architecture: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import griffe
 import numpy as np
 import optuna
 import pytest
@@ -38,12 +39,15 @@ WITH_EXAMPLES = [name for name, examples in EXAMPLES.items() if examples]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a table and a past study."""
+    """Return a folder with a table, a past study and a memory."""
     folder = tmp_path_factory.mktemp("reader")
     folder.joinpath("svm.csv").write_text("task,C,error\na,0.1,0.5\na,1.0,0.2\nb,0.1,0.4\nb,1.0,0.3\n")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     studies = f"sqlite:///{folder / 'studies.db'}"
-    optuna.create_study(storage=studies, study_name="old").optimize(_objective, n_trials=3)
+    optuna.create_study(storage=studies, study_name="iris").optimize(_objective, n_trials=3)
+    recollect.Memory(folder / "tuning.db").add(
+        recollect.Run("cancer", [{"C": 0.1}, {"C": 1.0}], [0.5, 0.2]), problem="svm"
+    )
     return folder
 
 
@@ -60,13 +64,21 @@ def names(folder: Path) -> dict[str, Any]:
     names |= {"space": space, "past": past, "optimizer": optimizer, "X": X, "y": y, "objective": _objective}
     names |= {"memory": recollect.Memory(folder / "past.db"), "dataclasses": dataclasses}
     names["memory"].add(past[0])
-    names |= {"train": lambda lr, **_: abs(np.log10(lr) + 3), "accuracy": lambda config: -abs(np.log10(config["C"]))}
+    names |= {"train": lambda lr, **_: abs(np.log10(lr) + 3), "error": lambda config: abs(np.log10(config["C"]))}
+    names["accuracy"] = lambda config: -names["error"](config)
     names |= {"base": np.array([[0.1, 0.2, 0.3, 0.4]]), "loo": np.array([0.4, 0.1, 0.2, 0.3])}
     return names | {name.rpartition(".")[2]: entry for name, entry in PUBLIC.items()}
 
 
 def _objective(trial: optuna.Trial) -> float:
     return trial.suggest_float("x", -1.0, 1.0) ** 2
+
+
+@pytest.mark.parametrize("name", [name for name, entry in PUBLIC.items() if "Example" in (inspect.getdoc(entry) or "")])
+def test_an_example_is_a_section_of_the_site_and_not_a_paragraph(name: str) -> None:
+    sections = griffe.Docstring(inspect.getdoc(PUBLIC[name]) or "").parse("google")
+    examples = [section for section in sections if section.kind is griffe.DocstringSectionKind.examples]
+    assert [kind for kind, _ in examples[0].value] == [griffe.DocstringSectionKind.examples]
 
 
 @pytest.mark.parametrize("name", WITH_EXAMPLES)

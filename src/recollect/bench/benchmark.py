@@ -70,7 +70,7 @@ class About:
 class Benchmark:
     """Tasks on one search space.
 
-    Example:
+    Examples:
         >>> benchmark = recollect.bench.load("own-svm")
         >>> task = benchmark.task("iris")
         >>> optimizer = recollect.Optimizer(benchmark.space, candidates=task.candidates)

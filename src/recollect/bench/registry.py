@@ -85,7 +85,7 @@ class Entry:
 def names() -> tuple[str, ...]:
     """Return the names of all benchmarks.
 
-    Example:
+    Examples:
         >>> "branin" in recollect.bench.names()
         True
     """
@@ -97,7 +97,7 @@ def load(
 ) -> Benchmark:
     """Load a benchmark.
 
-    Example:
+    Examples:
         >>> benchmark = recollect.bench.load("own-xgboost")
         >>> len(benchmark.tasks)
         35

@@ -33,7 +33,7 @@ def plain_formulas(markdown: str) -> str:
 def plain_formula(latex: str) -> str:
     r"""Return a formula as text; a wide space becomes a new line.
 
-    Example:
+    Examples:
         >>> plain_formula(r"\frac{v}{\sum v} \le \mu_{i}(x)")
         '(v / Σ v) ≤ μ_i(x)'
     """

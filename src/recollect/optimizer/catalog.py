@@ -114,7 +114,7 @@ def methods() -> tuple[str, ...]:
     Returns:
         The names, in the order of the paper's tables.
 
-    Example:
+    Examples:
         >>> "rgpe-taf" in recollect.methods()
         True
     """
@@ -133,7 +133,7 @@ def method(name: str | Method) -> Method:
     Raises:
         InputError: If there is no such method or variant.
 
-    Example:
+    Examples:
         >>> recollect.method("rgpe-ei+copula").scaling
         'copula'
     """

@@ -9,6 +9,7 @@ task. Pairs of equal results have no order. `transfer_verdict` is the one senten
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -30,6 +31,7 @@ from recollect.transfer.weighting.base import Weights
 from recollect.transfer.weighting.ranking import MAX_COMPARED, misranked_different, tied_pairs
 
 SHOWN_PAST_RUNS = 10  # in the text, unless all are requested
+TEXT_WIDTH = 100  # columns of the summary
 SMALL_WEIGHT = 0.05  # of all past runs together, below which they hardly had a say
 
 
@@ -114,7 +116,7 @@ class Explanation:
 
     Values are in the user's units.
 
-    Example:
+    Examples:
         >>> explanation = optimizer.explain()
         >>> print(explanation)
         >>> {entry.task: entry.mean_weight for entry in explanation.past}
@@ -174,7 +176,7 @@ class Explanation:
         best = "none yet" if self.best_value is None else f"{self.best_value:.6g}"
         alone = self.past and all(entry.dropped or not entry.used for entry in self.past)
         lines = [
-            self.summary,
+            *textwrap.wrap(self.summary, TEXT_WIDTH),
             f"method {self.method}: {trials}, best value {best}",
             f"last suggestion: {self.reason}" + (", from this task's results alone" if alone else ""),
             *([self.screening] if self.screening else []),

@@ -102,7 +102,7 @@ class Method:
     Past runs take part through one of a weighting (an ensemble), a joint model of all tasks and a prior; through the
     design, if it is a portfolio; and through a box, which limits the search to where past optima lie.
 
-    Example:
+    Examples:
         >>> few_restarts = dataclasses.replace(recollect.method("rgpe-taf"), target=TargetModel(restarts=2))
         >>> optimizer = recollect.Optimizer(space, past, few_restarts)
 

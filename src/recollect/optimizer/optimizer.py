@@ -57,7 +57,7 @@ class Optimizer:
     can be pickled and copied at any time (`pickle`, `copy.copy`, `copy.deepcopy`). The copy is independent of the
     original, and given the same results it makes the same suggestions.
 
-    Example:
+    Examples:
         >>> optimizer = recollect.Optimizer({"lr": (1e-5, 1e-1, "log"), "depth": (1, 8)}, past=memory.past(space))
         >>> for _ in range(12):
         ...     config = optimizer.ask()

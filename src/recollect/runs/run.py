@@ -93,11 +93,9 @@ class Trial:
         InputError: State and value contradict each other, or a number is not finite.
         InputTypeError: An argument has the wrong type.
 
-    Example:
-        ```python
-        recollect.Trial({"C": 0.1}, 0.25)
-        recollect.Trial({"C": 1e9}, None, recollect.FAILED)
-        ```
+    Examples:
+        >>> trial = recollect.Trial({"C": 0.1}, 0.25)
+        >>> failed = recollect.Trial({"C": 1e9}, None, recollect.FAILED)
     """
 
     config: Config
@@ -173,11 +171,10 @@ class Run:
         space: The search space, if known.
         direction: "minimize" or "maximize".
 
-    Example:
-        ```python
-        run = recollect.Run("wine", [{"C": 0.1}, {"C": 10.0}, {"C": 1e9}], [0.3, 0.2, recollect.FAILED])
-        run.best.config  # {"C": 10.0}
-        ```
+    Examples:
+        >>> run = recollect.Run("wine", [{"C": 0.1}, {"C": 10.0}, {"C": 1e9}], [0.3, 0.2, recollect.FAILED])
+        >>> run.best.config["C"]
+        10.0
     """
 
     task: str

@@ -224,7 +224,7 @@ def compile_space(space: SpaceLike) -> Space:
         InputError: If a file cannot be read.
         InputTypeError: If it is none of these types.
 
-    Example:
+    Examples:
         >>> compile_space({"lr": (1e-5, 1e-1, "log"), "layers": (1, 6), "optimizer": ["adam", "sgd"]})
         Space(layers, lr, optimizer)
     """

@@ -35,12 +35,10 @@ class Memory(MemoryTasks):
     A run belongs to a *problem*, the model or program that is tuned, and has a *task*, the dataset or instance that it
     was tuned on. New runs learn from past runs of the same problem.
 
-    Example:
-        ```python
-        memory = recollect.Memory("tuning.db")
-        memory.add(recollect.Run("wine", [{"C": 0.1}, {"C": 10.0}], [0.3, 0.2]), problem="svm")
-        recollect.minimize(train, {"C": (0.01, 100.0, "log")}, memory=memory, problem="svm", task="iris")
-        ```
+    Examples:
+        >>> memory = recollect.Memory("tuning.db")
+        >>> memory.add(recollect.Run("wine", [{"C": 0.1}, {"C": 10.0}], [0.3, 0.2]), problem="svm")
+        >>> recollect.minimize(error, {"C": (0.01, 100.0, "log")}, memory=memory, problem="svm", task="iris")
     """
 
     def __init__(self, where: str | os.PathLike[str] | BaseStorage) -> None:

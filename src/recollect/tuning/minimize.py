@@ -153,7 +153,7 @@ def minimize(  # noqa: PLR0913 - the public interface
         SpaceError: The search space is invalid, or differs from the one that the task was started with.
         StorageError: The memory could not be read or written; the trials so far are saved to a file.
 
-    Example:
+    Examples:
         >>> def error(config):
         ...     return train(lr=config["lr"], kernel=config["kernel"])
         >>> space = {"lr": (1e-5, 1.0, "log"), "kernel": ["rbf", "poly"]}
@@ -206,7 +206,7 @@ def maximize(  # noqa: PLR0913 - the public interface
     Returns:
         The run with all its trials, the best configuration, and what past runs contributed.
 
-    Example:
+    Examples:
         >>> recollect.maximize(accuracy, {"C": (1e-3, 1e3, "log")}, trials=12, memory="runs.db", task="wine")
     """
     return minimize(

@@ -223,7 +223,7 @@ def from_table(
 ) -> Benchmark:
     """Return the benchmark in a CSV file with the columns task, hyperparameters..., error.
 
-    Example:
+    Examples:
         >>> benchmark = recollect.bench.from_table("svm.csv")
         >>> recollect.bench.from_table("svm.csv", space={"C": (1e-3, 1e3, "log")}, mode="forest")
 

@@ -38,7 +38,7 @@ class TransferSampler(BaseSampler):
     Search spaces may differ between studies and may be conditional. Studies have one objective; constraints are
     ignored.
 
-    Example:
+    Examples:
         >>> sampler = TransferSampler(past="sqlite:///studies.db", horizon=12)
         >>> study = optuna.create_study(sampler=sampler)
         >>> study.optimize(objective, n_trials=12)

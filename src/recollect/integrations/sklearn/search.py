@@ -83,7 +83,7 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
         task_: Name of the task under which the trials are stored.
         explanation_: What each earlier fit contributed; ``print`` it.
 
-    Example:
+    Examples:
         >>> space = {"C": (1e-3, 1e3, "log"), "gamma": (1e-5, 10.0, "log")}
         >>> search = TransferSearchCV(SVC(), space, trials=12, memory="tuning.db").fit(X, y)
         >>> search.best_params_, search.best_score_

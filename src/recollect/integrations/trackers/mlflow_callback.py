@@ -29,7 +29,7 @@ class MLflowCallback:
     Raises:
         MissingExtraError: MLflow is not installed.
 
-    Example:
+    Examples:
         >>> tracker = MLflowCallback("http://localhost:5000")
         >>> recollect.minimize(error, space, callbacks=[tracker])  # doctest: +SKIP
     """

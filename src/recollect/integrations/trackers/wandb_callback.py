@@ -29,7 +29,7 @@ class WandbCallback:
     Raises:
         MissingExtraError: wandb is not installed.
 
-    Example:
+    Examples:
         >>> tracker = WandbCallback("tuning", mode="offline")
         >>> recollect.minimize(error, space, callbacks=[tracker])  # doctest: +SKIP
     """

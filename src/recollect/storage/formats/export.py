@@ -40,10 +40,8 @@ def write_runs(runs: Iterable[Run], path: str | os.PathLike[str]) -> None:
         InputTypeError: ``runs`` has something else than runs.
         StorageError: The file cannot be written.
 
-    Example:
-        ```python
-        recollect.write_runs(recollect.Memory("tuning.db").runs("svm"), "svm.jsonl")
-        ```
+    Examples:
+        >>> recollect.write_runs(recollect.Memory("tuning.db").runs("svm"), "svm.jsonl")
     """
     all_runs = [*runs] if isinstance(runs, Iterable) else [runs]
     for run in all_runs:

@@ -84,11 +84,9 @@ def read_runs(
         StorageError: A storage cannot be read.
         MissingExtraError: A library that reads the source is not installed.
 
-    Example:
-        ```python
-        runs = recollect.read_runs("results.csv", value="error")
-        runs = recollect.read_runs("sqlite:///studies.db", task="iris")
-        ```
+    Examples:
+        >>> runs = recollect.read_runs("svm.csv", value="error")
+        >>> runs = recollect.read_runs("sqlite:///studies.db", task="iris")
     """
     return _read(source, kind, ImportOptions(task, value, direction, columns or {})).runs
 

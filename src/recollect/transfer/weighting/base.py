@@ -200,7 +200,7 @@ def slowdown_factor(horizon: int, past: int) -> float:
         InputError: If ``horizon`` is below 1 or above 10 million, or ``past`` is below 0.
         InputTypeError: If an argument is not an integer.
 
-    Example:
+    Examples:
         >>> round(slowdown_factor(horizon=50, past=1), 2)
         1.96
     """

@@ -71,7 +71,7 @@ def rgpe_weights(
         InputError: If shapes do not match, values are not finite, or a number is out of range.
         InputTypeError: If an argument has the wrong type.
 
-    Example:
+    Examples:
         >>> weights = rgpe_weights(base, loo, y, rng=np.random.default_rng(0))
         >>> weights.values, weights.dropped
     """

@@ -25,6 +25,7 @@ from recollect.numerics.arrays import FloatArray, row_key
 from recollect.space.sampling import uniform
 from recollect.space.space import Space
 from recollect.transfer.ensemble import Ensemble
+from recollect.transfer.task_prior import TaskPriorPosterior
 
 Search: TypeAlias = LocalSearch | GradientSearch
 RANDOM_BATCHES = 64
@@ -73,7 +74,11 @@ def suggest_at_random(untried: Untried, reason: str, rng: np.random.Generator) -
 def suggest_by_model(
     acquisition: Acquisition, ensemble: Ensemble, untried: Untried, *, search: Search, rng: np.random.Generator
 ) -> Suggestion:
-    """Maximize the acquisition function over what has not been tried."""
+    """Maximize the acquisition function over what has not been tried, or test a prior that nothing has tested yet."""
+    if (x := _test_of_prior(ensemble, untried)) is not None:
+        mean, variance = ensemble.target.predict(x[None, :])
+        reason = "testing past runs: everything so far was tried where they promise much"
+        return Suggestion(x, reason, float(mean[0]), float(np.sqrt(variance[0])))
     prepared = acquisition.prepare(ensemble, rng)
     prepared = weigh_by_feasibility(prepared, ensemble.X, untried.failed, shape=untried.space.kernel_shape)
     x = _best_untried(prepared, ensemble, untried, search=search, rng=rng)
@@ -83,6 +88,21 @@ def suggest_by_model(
     shares = np.zeros(len(ensemble.weights.values))
     shares[np.append(ensemble.active_sources, -1)] = prepared.shares(x)
     return Suggestion(x, "highest acquisition value", float(mean[0]), float(np.sqrt(variance[0])), shares)
+
+
+def _test_of_prior(ensemble: Ensemble, untried: Untried) -> FloatArray | None:
+    """Return an untried point where past runs promise little, if it is time to look there."""
+    target = ensemble.target
+    if not isinstance(target, TaskPriorPosterior):
+        return None
+    if not target.is_untested(np.concatenate((ensemble.visited, untried.failed))):
+        return None
+    options = untried.candidates
+    if options is None:
+        points = [round_trip(untried.space, x) for x in target.prior.reference]
+        options = np.array([x for x in points if row_key(x) not in untried.taken]).reshape(-1, len(untried.space.names))
+    row = target.best_test(options)
+    return None if row is None else np.asarray(options[row])
 
 
 def round_trip(space: Space, x: FloatArray) -> FloatArray:

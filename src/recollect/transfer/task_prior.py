@@ -23,6 +23,9 @@ The process of plain Bayesian optimization is the fourth hypothesis. Its evidenc
 (d + 2)/4 log n for the hyperparameters that were fitted to the same data. All are averaged by prior probability and
 evidence. Under the reversed hypothesis the rest of the space promises so much that even with a small probability it is
 looked at, once the first hypothesis promises little more.
+
+Values that are all bad in one region still fit any offset. If all trials so far lie where past runs promise much, one
+trial therefore tests them elsewhere (`TaskPriorPosterior.is_untested`).
 """
 
 from __future__ import annotations
@@ -62,6 +65,7 @@ class TaskPrior:
     noises: tuple[float, ...] = (0.01, 0.1, 0.3)  # standard deviations of the observation noise
     levels: bool = True  # whether past runs say what values to expect
     reference_points: int = 512  # in a continuous space
+    test_after: int | None = 7  # results after which past runs are tested where they promise little; None: never
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -98,6 +102,7 @@ class PreparedTaskPrior:
         self.levels = past.levels()
         self._empirical = EmpiricalPrior(past, shape=sources.shape, hyper=self.hyper)
         self.functions, self.moments = self._empirical.functions, self._empirical.moments
+        self.middle = float(np.median(self.moments(reference)[0]))  # the prior mean is below it in half of the space
 
     def fit(self, X: FloatArray, y: FloatArray, plain: GP | None) -> TaskPriorPosterior:
         """Condition on the values ``y (n,)`` at ``X (n, d)``.
@@ -191,6 +196,19 @@ class TaskPriorPosterior:
             return float(self.weights[-1])
         chosen = [process.hypothesis == hypothesis for process in self.processes]
         return float(self.weights[:-1][chosen].sum())
+
+    def is_untested(self, tried: FloatArray) -> bool:
+        """Whether it is time to test past runs: all ``tried (m, d)`` points lie in the half that they call better."""
+        after = self.prior.settings.test_after
+        return after is not None and len(self.t) >= after and bool((self._promise(tried) < self.prior.middle).all())
+
+    def best_test(self, options: FloatArray) -> int | None:
+        """Return the row of ``options (m, d)`` about which least is known in the other half; None if there is none."""
+        other = np.flatnonzero(self._promise(options) >= self.prior.middle)
+        return int(other[self.predict(options[other])[1].argmax()]) if other.size else None
+
+    def _promise(self, X: FloatArray) -> FloatArray:
+        return self.prior.moments(X)[0]
 
     def components(
         self, X: FloatArray, visited: ReinterpolatedPosterior | None = None

@@ -73,6 +73,60 @@ def test_the_first_point_is_where_past_runs_are_best_on_average() -> None:
     assert first == GRID[int(prior.functions(optimizer.space.encode(GRID)).mean(axis=0).argmin())]
 
 
+def in_better_half(optimizer: Optimizer, configs: list[dict[str, Any]]) -> list[bool]:
+    prior = optimizer._transfer_context().prior
+    assert prior is not None
+    median = np.median(prior.moments(prior.reference)[0])
+    return [bool(promise < median) for promise in prior.moments(optimizer.space.encode(configs))[0]]
+
+
+def stay_in_better_half(trials: int, name: Any = "task-prior", candidates: Any = GRID) -> Optimizer:
+    optimizer = Optimizer(SPACE, PAST, name, candidates=candidates)
+    good = [config for config in GRID if in_better_half(optimizer, [config])[0]]
+    for config in good[:trials]:
+        optimizer.tell(config, 1.0 + value(config))
+    return optimizer
+
+
+@pytest.mark.parametrize("candidates", [GRID, None])
+def test_after_seven_results_where_past_runs_promise_much_they_are_tested_once_elsewhere(candidates: Any) -> None:
+    optimizer = stay_in_better_half(7, candidates=candidates)
+    test = optimizer.ask()
+    assert in_better_half(optimizer, [test]) == [False]
+    assert optimizer._last is not None
+    assert optimizer._last.reason.startswith("testing past runs")
+    optimizer.ask()
+    assert not optimizer._last.reason.startswith("testing past runs")  # the pending point is a test, too
+
+
+def test_past_runs_are_tested_where_least_is_known_of_the_half_that_they_call_worse() -> None:
+    optimizer = stay_in_better_half(7)
+    target = optimizer._fit_model().target
+    free = [
+        config for config in GRID if config not in optimizer.run.configs and not in_better_half(optimizer, [config])[0]
+    ]
+    variances = target.predict(optimizer.space.encode(free))[1]
+    assert optimizer.ask() == free[int(variances.argmax())]
+
+
+@pytest.mark.parametrize(("trials", "name"), [(6, "task-prior"), (7, "egp")])
+def test_past_runs_are_not_tested_earlier_nor_by_a_method_without_a_guard(trials: int, name: str) -> None:
+    optimizer = stay_in_better_half(trials, name)
+    optimizer.ask()
+    assert optimizer._last is not None
+    assert not optimizer._last.reason.startswith("testing past runs")
+
+
+@pytest.mark.parametrize("outcome", [1.0, FAILED])
+def test_a_trial_elsewhere_is_a_test_even_if_it_failed(outcome: Any) -> None:
+    optimizer = stay_in_better_half(7)
+    elsewhere = next(config for config in GRID if not in_better_half(optimizer, [config])[0])
+    optimizer.tell(elsewhere, outcome)
+    optimizer.ask()
+    assert optimizer._last is not None
+    assert not optimizer._last.reason.startswith("testing past runs")
+
+
 def test_a_past_that_helps_beats_plain_search_and_one_that_misleads_does_not_hold_it_up() -> None:
     good = drive(Optimizer(SPACE, PAST, "task-prior", candidates=GRID), 4)
     assert min(value(c, 0.05) for c in good) < 0.01

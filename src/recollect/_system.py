@@ -1,7 +1,8 @@
-"""The operating system: the user's folders, cores, signals that have to wait, and process groups that end with us."""
+"""The system: the user's folders, cores, garbage, signals that have to wait, and process groups that end with us."""
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import signal
@@ -70,6 +71,18 @@ def user_folder(kind: Literal["cache", "data"], variable: str) -> Path:
         return Path(tempfile.gettempdir()) / ("recollect" if kind == "cache" else "recollect-data")
     # Windows has one local folder per program, where the cache is at the top.
     return path / "data" if kind == "data" and sys.platform == "win32" else path
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Turn off garbage collection while 100,000 objects are created that all stay: it takes a tenth of the time."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def available_cores() -> int:

@@ -22,7 +22,8 @@ from recollect.numerics.arrays import BoolArray, FloatArray, IntArray, rank_corr
 from recollect.optimizer.catalog import method
 from recollect.optimizer.design import learned_design, predicted_costs
 from recollect.optimizer.method import Method
-from recollect.runs.run import MIN_TRIALS, Config, Run
+from recollect.runs.run import Config, Run
+from recollect.runs.usability import MIN_TRIALS
 from recollect.space.alignment import Alignment, align
 from recollect.space.inference import infer_space
 from recollect.space.sampling import sobol

@@ -20,7 +20,8 @@ from recollect.analysis.trial_records import RecordState, TrialRecord, run_recor
 from recollect.errors import InputError
 from recollect.optimizer.catalog import method as method_named
 from recollect.optimizer.method import Method
-from recollect.runs.run import MIN_TRIALS, Run, why_unusable
+from recollect.runs.run import Run
+from recollect.runs.usability import MIN_TRIALS, why_unusable
 from recollect.space.inference import infer_space
 from recollect.space.space import Space
 from recollect.storage.open import Store, storage_errors

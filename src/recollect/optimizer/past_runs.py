@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from recollect._system import no_garbage_collection
 from recollect.errors import InputError, InputTypeError, RecollectWarning
 from recollect.optimizer.method import Method
-from recollect.runs.run import MIN_TRIALS, Run, Unusable, left_out_message, why_unusable
+from recollect.runs.run import Run
+from recollect.runs.usability import MIN_TRIALS, Unusable, left_out_message, why_unusable
 from recollect.space.alignment import Alignment, align_all
 from recollect.space.columns import Steps
 from recollect.space.sampling import latin_hypercube
@@ -66,9 +68,10 @@ def align_past_runs(runs: Iterable[Run], space: Space, direction: str, method: M
                 f"past[{number}] ({run.task!r}) has direction {run.direction!r}, but this optimizer has {direction!r}: "
                 f"pass Run(..., direction={direction!r}) if its values are meant that way"
             )
-    alignments = align_all(space, [[trial.config for trial in run.usable] for run in runs])
     names = set(space.names)
-    past = tuple(_past_run(run, alignment, names, method) for run, alignment in zip(runs, alignments, strict=True))
+    with no_garbage_collection():
+        alignments = align_all(space, [run.columns.usable_configs() for run in runs])
+        past = tuple(_past_run(run, alignment, names, method) for run, alignment in zip(runs, alignments, strict=True))
     _warn_unusable([entry for entry in past if not entry.used])
     return past
 
@@ -78,7 +81,7 @@ def warn_about_integers(runs: Sequence[Run], space: Space) -> None:
     for column in space.columns:
         if not isinstance(column, Steps) or column.choices is not None:
             continue
-        values = (trial.config.get(column.name) for run in runs for trial in run.usable)
+        values = (value for run in runs for value in run.columns.usable_configs().column(column.name))
         between = next((value for value in values if isinstance(value, float) and not value.is_integer()), None)
         if between is not None:
             low, high = column.lower, column.lower + column.size - 1

@@ -2,8 +2,7 @@
 
 A `Trial` is one evaluated configuration; a `Run` has all trials of one task. Both are immutable: adding a trial returns
 a new run. Values are kept in the user's own units and direction; ``Run.y`` is the only place where
-``direction="maximize"`` turns into the internal convention that lower is better. `why_unusable` is the one rule
-for which past runs a new run can learn from: for the optimizer, memories, the Optuna sampler and reports.
+``direction="maximize"`` turns into the internal convention that lower is better.
 
 Notation: ``n`` trials of which ``m`` are usable (succeeded, or pruned with an estimated value); ``X (m, d)`` their
 encodings, ``y (m,)`` their values, lower is better.
@@ -13,24 +12,22 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from recollect._text import name_list
 from recollect.errors import ConfigError, InputError, InputTypeError, MissingExtraError
 from recollect.numerics.arrays import FloatArray
+from recollect.runs.trial_columns import TrialColumns
 from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.validation import as_list
 
 Direction = Literal["minimize", "maximize"]
 Config = dict[str, Any]
 MAX_SECONDS: Final = 1e10  # 300 years; storages keep durations as pairs of dates, which end with the year 9999
-MIN_TRIALS = 2  # a past run with fewer usable trials has no ranking to learn from
-MAX_NAMED = 5  # of the runs that are left out, in a message
 
 
 class State(Enum):
@@ -161,7 +158,7 @@ class Trial:
         return self.estimate if self.value is None else self.value
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True, init=False, eq=False, repr=False)
 class Run:
     """All trials of one task, in the order in which they finished.
 
@@ -178,9 +175,9 @@ class Run:
     """
 
     task: str
-    trials: tuple[Trial, ...]
     space: Space | None
     direction: Direction
+    _trials: tuple[Trial, ...] | TrialColumns  # columns until a trial is looked at
 
     def __init__(
         self,
@@ -221,12 +218,58 @@ class Run:
         compiled = None if space is None else compile_space(space)
         if compiled is not None:
             check_configs(compiled, all_trials)
-        for name, value in (("task", task), ("trials", all_trials), ("space", compiled), ("direction", direction)):
+        self._set(task, all_trials, compiled, direction)
+
+    @classmethod
+    def from_columns(cls, task: str, columns: TrialColumns, *, direction: Direction) -> Run:
+        """Return a run whose trials are created when they are first looked at; they are known to be sound."""
+        run = object.__new__(cls)
+        run._set(task, columns, None, direction)
+        return run
+
+    def _set(self, *values: Any) -> None:
+        for name, value in zip(("task", "_trials", "space", "direction"), values, strict=True):
             object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare task, trials, space and direction."""
+        if not isinstance(other, Run):
+            return NotImplemented
+        same = (self.task, self.space, self.direction) == (other.task, other.space, other.direction)
+        return same and self.trials == other.trials
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """Return all fields."""
+        return f"Run({self.task!r}, trials={self.trials!r}, space={self.space!r}, direction={self.direction!r})"
 
     def __len__(self) -> int:
         """Return the number of trials, including failed and pruned ones."""
-        return len(self.trials)
+        return len(self._trials)
+
+    @property
+    def trials(self) -> tuple[Trial, ...]:
+        """The trials, including failed and pruned ones."""
+        stored = self._trials
+        if isinstance(stored, tuple):
+            return stored
+        trials = tuple(Trial(config, value, State(state), *rest) for config, value, state, *rest in stored.rows())
+        object.__setattr__(self, "_trials", trials)
+        return trials
+
+    @property
+    def hyperparameters(self) -> list[str]:
+        """The hyperparameters that the trials have, each named once."""
+        stored = self._trials
+        configs = [trial.config for trial in stored] if isinstance(stored, tuple) else [stored.configs.cells]
+        return list(dict.fromkeys(name for config in configs for name in config))
+
+    @property
+    def columns(self) -> TrialColumns:
+        """The trials by column."""
+        stored = self._trials
+        return TrialColumns.of(stored) if isinstance(stored, tuple) else stored
 
     @property
     def configs(self) -> list[Config]:
@@ -237,6 +280,12 @@ class Run:
     def values(self) -> list[float | None]:
         """The values of all trials in the user's units; None where a trial failed or was pruned."""
         return [trial.value for trial in self.trials]
+
+    @property
+    def learned_values(self) -> list[float | None]:
+        """What models learn from each trial: its value or an estimate of it; None if there is neither."""
+        stored = self._trials
+        return [trial.learned_value for trial in stored] if isinstance(stored, tuple) else stored.learned_values()
 
     @property
     def succeeded(self) -> tuple[Trial, ...]:
@@ -268,7 +317,8 @@ class Run:
     @property
     def y(self) -> FloatArray:
         """The values (m,) of the usable trials; lower is better in either direction."""
-        return sign_of(self.direction) * np.array([trial.learned_value for trial in self.usable], dtype=float)
+        learned = [value for value in self.learned_values if value is not None]
+        return sign_of(self.direction) * np.array(learned, dtype=float)
 
     @property
     def best(self) -> Trial | None:
@@ -291,11 +341,10 @@ class Run:
             import pandas  # type: ignore[import-untyped]
         except ImportError as error:
             raise MissingExtraError("Run.to_frame needs pandas: pip install pandas") from error
-        names = list(dict.fromkeys(name for config in self.configs for name in config))
-        if taken := [name for name in names if name in ("task", "value", "state", "seconds")]:
+        if taken := [name for name in self.hyperparameters if name in ("task", "value", "state", "seconds")]:
             raise InputError(f"run {self.task!r}: the hyperparameter {taken[0]!r} has the name of another column")
         columns: dict[str, list[Any]] = {"task": [self.task] * len(self)}
-        columns |= {name: [config.get(name) for config in self.configs] for name in names}
+        columns |= {name: [config.get(name) for config in self.configs] for name in self.hyperparameters}
         columns |= {"value": self.values, "state": [trial.state.value for trial in self.trials]}
         columns["seconds"] = [trial.seconds for trial in self.trials]
         frame = pandas.DataFrame(columns, index=pandas.RangeIndex(len(self), name="trial"))
@@ -307,38 +356,9 @@ class Run:
 
     def with_trials(self, trials: Iterable[Trial]) -> Run:
         """Return a new run with these trials, whose configurations belong to its space, instead of its own."""
-        other = object.__new__(Run)  # without encoding all trials again
-        fields = {"task": self.task, "trials": tuple(trials), "space": self.space, "direction": self.direction}
-        for name, value in fields.items():
-            object.__setattr__(other, name, value)
-        return other
-
-
-class Unusable(Enum):
-    """Why a new run cannot learn from a past run; the value is the reason in words."""
-
-    OTHER_DIRECTION = "the direction differs"
-    NO_SHARED_PARAMETER = "no hyperparameter in common"
-    TOO_FEW_TRIALS = f"fewer than {MIN_TRIALS} usable trials"
-
-
-def why_unusable(run: Run, names: Set[str], direction: Direction | None = None) -> Unusable | None:
-    """Return why a new run with these hyperparameters cannot learn from ``run``, or None if it can.
-
-    A run whose trials have none of the hyperparameters would be aligned to a row of defaults. Alignment to the new
-    space may drop further trials; `optimizer.past_runs` checks `MIN_TRIALS` again after it. ``direction`` is that of
-    the new run; None does not compare directions.
-    """
-    if direction is not None and run.direction != direction:
-        return Unusable.OTHER_DIRECTION
-    if run.trials and not any(names & trial.config.keys() for trial in run.trials):
-        return Unusable.NO_SHARED_PARAMETER
-    return Unusable.TOO_FEW_TRIALS if len(run.usable) < MIN_TRIALS else None
-
-
-def left_out_message(tasks: Sequence[str], reason: str) -> str:
-    """Return the warning that names past runs that are left out, at most `MAX_NAMED` of them."""
-    return f"left out as past runs, {reason}: {name_list(tasks, MAX_NAMED)}"
+        run = object.__new__(Run)  # without encoding all trials again
+        run._set(self.task, tuple(trials), self.space, self.direction)
+        return run
 
 
 def check_configs(space: Space, trials: Sequence[Trial]) -> None:

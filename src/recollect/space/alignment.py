@@ -14,7 +14,6 @@ An integer parent outside its range activates children as the nearest end of the
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +23,8 @@ import numpy as np
 from recollect._text import name_list, plural
 from recollect.numerics.arrays import BoolArray, FloatArray, IntArray
 from recollect.space.columns import Choices, SpaceColumn, Steps, as_numbers
-from recollect.space.space import MISSING, Space, as_rows
+from recollect.space.config_columns import ConfigColumns
+from recollect.space.space import MISSING, Space
 
 # Codes at or beyond these are dropped: one range width outside says little, and -1 marks inactive cells in kernels.
 MIN_CODE, MAX_CODE = -0.99, 1.99
@@ -73,20 +73,19 @@ class _Cells:
 
 def align(space: Space, configs: Sequence[Mapping[str, Any]]) -> Alignment:
     """Return the configurations encoded in ``space``, as far as possible, and what had to be changed."""
-    return align_all(space, [configs])[0]
+    return align_all(space, [ConfigColumns.of(configs)])[0]
 
 
-def align_all(space: Space, groups: Sequence[Sequence[Mapping[str, Any]]]) -> list[Alignment]:
+def align_all(space: Space, groups: Sequence[ConfigColumns]) -> list[Alignment]:
     """Return the alignment of each group of configurations; all are read together, which is faster."""
-    rows = [as_rows(configs) for configs in groups]
-    flat = [row for group in rows for row in group]
-    X = np.full((len(flat), len(space.names)), np.nan)
-    alive = np.ones(len(flat), dtype=np.bool_)
+    total = sum(group.count for group in groups)
+    X = np.full((total, len(space.names)), np.nan)
+    alive = np.ones(total, dtype=np.bool_)
     filled, ignored, outside, dropped = (dict[str, BoolArray]() for _ in range(4))
     # Parents come first, so the activity of a column is known when its turn comes.
     for position, (column, condition) in enumerate(zip(space.columns, space.conditions, strict=True)):
-        active = np.ones(len(flat), dtype=np.bool_) if condition is None else condition(X)
-        cells = _align_column(column, [row.get(column.name, MISSING) for row in flat], active)
+        active = np.ones(total, dtype=np.bool_) if condition is None else condition(X)
+        cells = _align_column(column, [value for group in groups for value in group.column(column.name)], active)
         X[:, position] = cells.codes
         filled[column.name], ignored[column.name], outside[column.name] = cells.filled, cells.ignored, cells.outside
         for reason, wrong in cells.dropped.items():
@@ -94,11 +93,13 @@ def align_all(space: Space, groups: Sequence[Sequence[Mapping[str, Any]]]) -> li
             alive &= ~wrong
     filled, ignored, outside, dropped = map(_nonempty, (filled, ignored, outside, dropped))
     aligned, end, known = [], 0, set(space.names)
-    for group in rows:
-        begin, end = end, end + len(group)
+    for group in groups:
+        begin, end = end, end + group.count
         kept = np.flatnonzero(alive[begin:end])
         fill, ignore, out = (_counts(masks, begin + kept) for masks in (filled, ignored, outside))
-        ignore |= Counter(name for number in kept for name in group[number] if name not in known)
+        for name in group.cells:
+            if name not in known and (count := sum(group.cells[name][number] is not MISSING for number in kept)):
+                ignore[name] = count
         drop = _counts(dropped, np.arange(begin, end))
         aligned.append(Alignment(X[begin + kept], kept, fill, ignore, out, drop))
     return aligned
@@ -155,8 +156,7 @@ def _nonempty(masks: Mapping[str, BoolArray]) -> dict[str, BoolArray]:
 
 
 def _counts(masks: Mapping[str, BoolArray], where: IntArray) -> dict[str, int]:
-    counts = {name: int(mask[where].sum()) for name, mask in masks.items()}
-    return {name: count for name, count in counts.items() if count}
+    return {name: count for name, mask in masks.items() if (count := int(mask[where].sum()))}
 
 
 def _with_counts(counts: Mapping[str, int], show: Callable[[str], str]) -> str:

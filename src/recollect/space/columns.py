@@ -271,7 +271,10 @@ def _positions(index: Mapping[Any, int], values: Sequence[Any]) -> FloatArray:
         except TypeError:  # not hashable, hence not a choice
             return math.nan
 
-    return np.array([position(value) for value in values], dtype=np.float64)
+    try:  # one by one only where it is necessary
+        return np.array([index.get(value, math.nan) for value in values], dtype=np.float64)
+    except TypeError:
+        return np.array([position(value) for value in values], dtype=np.float64)
 
 
 def _as_array(choices: tuple[Any, ...]) -> np.ndarray[Any, Any]:

@@ -13,6 +13,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
@@ -30,7 +31,14 @@ from recollect.space.notations.space_files import read_entries
 if TYPE_CHECKING:
     from ConfigSpace import ConfigurationSpace
 
-MISSING = object()  # stands for a hyperparameter that a configuration does not mention
+
+class Missing(Enum):
+    """Stands for a hyperparameter that a configuration does not mention; a copy is the same object."""
+
+    MISSING = "missing"
+
+
+MISSING = Missing.MISSING
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -172,14 +180,16 @@ class Space:
 
 
 def as_rows(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the configurations as dicts; InputTypeError if they are no sequence of mappings."""
+    """Return the configurations as dicts, to be read only; InputTypeError if they are no sequence of mappings."""
     array = isinstance(configs, np.ndarray) and configs.ndim > 0
     if not array and (isinstance(configs, Mapping | str) or not isinstance(configs, Sequence)):
         raise InputTypeError(f"expected a sequence of configurations, got {type(configs).__name__}; put one in a list")
+    rows: list[dict[str, Any]] = []
     for number, config in enumerate(configs):
-        if not isinstance(config, Mapping):
+        if type(config) is not dict and not isinstance(config, Mapping):
             raise InputTypeError(f"configuration {number}: expected a mapping, got {config!r}")
-    return [dict(config) for config in configs]
+        rows.append(config if type(config) is dict else dict(config))
+    return rows
 
 
 def _read_column(column: SpaceColumn, rows: list[dict[str, Any]], active: BoolArray, condition: str) -> FloatArray:

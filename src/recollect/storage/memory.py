@@ -13,9 +13,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from recollect._system import no_garbage_collection
 from recollect.errors import InputTypeError, RecollectWarning, StorageError
 from recollect.runs.renaming import rename_hyperparameters
-from recollect.runs.run import Direction, Run, Unusable, left_out_message, why_unusable
+from recollect.runs.run import Direction, Run
+from recollect.runs.usability import Unusable, left_out_message, why_unusable
 from recollect.space.space import SpaceLike, compile_space
 from recollect.storage.administration import Moment, as_tags, select
 from recollect.storage.open import missing_reason, open_store, reading_from, storage_errors, without_password
@@ -187,7 +189,7 @@ class Memory(MemoryTasks):
         """
         names = set(compile_space(space).names)
         excluded = {exclude} if isinstance(exclude, str) else set(exclude)
-        with reading_from(self._store):
+        with reading_from(self._store), no_garbage_collection():
             studies = [
                 study
                 for study in select(self._store, task_studies(self._store), tags=tags, since=since)

@@ -13,20 +13,27 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import struct
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from recollect.disk_cache import CacheKind, DiskCache
-from recollect.runs.run import State, Trial
+from recollect.runs.trial_columns import TrialColumns
+from recollect.space.config_columns import ConfigColumns
+from recollect.space.space import MISSING
 from recollect.storage.open import Store
-from recollect.storage.sql_read import ESTIMATE_KEY, FINISHED, SECONDS_KEY, no_garbage_collection
+from recollect.storage.sql_read import ESTIMATE_KEY, FINISHED, SECONDS_KEY
 from recollect.storage.studies import NOTES_KEY, VOID_KEY, TaskStudy
 
 MIN_INDEXED = 200
-ROW_FORMAT = 1
+ROW_FORMAT = 2
 MAX_INDEXED_RUNS = 200_000
 KIND = CacheKind("runs", "trials", ROW_FORMAT, MAX_INDEXED_RUNS, "past runs", "past runs are read from their memory")
 MARK_SIZE = 16  # bytes
+HEAD_LENGTH = struct.Struct("<I")
 
 
 def study_marks(store: Store, studies: Sequence[TaskStudy]) -> dict[int, bytes]:
@@ -59,13 +66,12 @@ class RunIndex:
         """Name the file of this user; nothing is opened before it is used."""
         self._cache = DiskCache(KIND)
 
-    def get(self, marks: Mapping[int, bytes]) -> dict[int, list[Trial]]:
+    def get(self, marks: Mapping[int, bytes]) -> dict[int, TrialColumns]:
         """Return the trials of those studies (ids) that are in the index with these marks."""
         found = self._cache.read(marks.values())
-        with no_garbage_collection():
-            return {study: _trials(found[mark]) for study, mark in marks.items() if mark in found}
+        return {study: _columns(found[mark]) for study, mark in marks.items() if mark in found}
 
-    def put(self, runs: Mapping[bytes, Sequence[Trial]]) -> None:
+    def put(self, runs: Mapping[bytes, TrialColumns]) -> None:
         """Write the trials of runs under the marks of their studies."""
         self._cache.write({mark: _content(trials) for mark, trials in runs.items()})
 
@@ -74,35 +80,45 @@ def _hash(text: bytes) -> bytes:
     return hashlib.blake2b(text, digest_size=MARK_SIZE).digest()
 
 
-def _content(trials: Sequence[Trial]) -> bytes:
-    """Return trials as JSON: what all have as columns; the rest, which few have, by position."""
-    names = list(dict.fromkeys(name for trial in trials for name in trial.config))
-    rows = [[trial.config.get(name) for name in names] for trial in trials]
-    # A configuration without some of the names, or with them in another order, is kept as it is.
-    others = {place: trial.config for place, trial in enumerate(trials) if list(trial.config) != names}
-    rest = {
-        place: [trial.state.value, trial.notes, trial.estimate]
-        for place, trial in enumerate(trials)
-        if not trial.ok or trial.notes
+def _content(trials: TrialColumns) -> bytes:
+    """Return trials as bytes: the length of a head in JSON, the head, and all columns of floats."""
+    cells = trials.configs.cells
+    columns = [*cells.values(), trials.values, trials.seconds, trials.numbers]
+    packed = [set(map(type, column)) == {float} for column in columns]
+    head = {
+        "names": list(cells),
+        "count": len(trials),
+        "columns": [None if floats else _plain(column) for floats, column in zip(packed, columns, strict=True)],
+        "missing": {name: places for name, column in cells.items() if (places := _missing(column))},
+        "remarks": trials.remarks,
     }
-    columns = [[trial.value for trial in trials], [trial.seconds for trial in trials]]
-    content = {"names": names, "rows": rows, "others": others, "rest": rest, "numbers": [t.number for t in trials]}
-    return json.dumps(content | {"columns": columns}, separators=(",", ":")).encode()
+    text = json.dumps(head, separators=(",", ":")).encode()
+    floats = [value for floats, column in zip(packed, columns, strict=True) if floats for value in column]
+    return HEAD_LENGTH.pack(len(text)) + text + np.array(floats, dtype="<f8").tobytes()
 
 
-def _trials(content: bytes) -> list[Trial]:
+def _plain(column: Sequence[Any]) -> list[Any]:
+    return [None if value is MISSING else value for value in column]
+
+
+def _missing(column: Sequence[Any]) -> list[int]:
+    return [place for place, value in enumerate(column) if value is MISSING]
+
+
+def _columns(content: bytes) -> TrialColumns:
     """Return the trials that `_content` describes."""
-    data = json.loads(content)
-    names, (values, seconds), numbers = data["names"], data["columns"], data["numbers"]
-    configs = [dict(zip(names, row, strict=True)) for row in data["rows"]]
-    for place, config in data["others"].items():
-        configs[int(place)] = config
-    rest = data["rest"]
-    if not rest:
-        plain: Iterable[tuple[Any, ...]] = zip(configs, values, seconds, numbers, strict=True)
-        return [Trial(config, value, seconds=time, number=number) for config, value, time, number in plain]
-    trials = []
-    for place, (config, value, time, number) in enumerate(zip(configs, values, seconds, numbers, strict=True)):
-        state, notes, estimate = rest.get(str(place), ("ok", (), None))
-        trials.append(Trial(config, value, State(state), time, tuple(notes), estimate, number))
-    return trials
+    begin = HEAD_LENGTH.size
+    end = begin + HEAD_LENGTH.unpack(content[:begin])[0]
+    head = json.loads(content[begin:end])
+    count, floats = head["count"], iter(np.frombuffer(content, dtype="<f8", offset=end).tolist())
+    *cells, values, seconds, numbers = (
+        list(islice(floats, count)) if column is None else column for column in head["columns"]
+    )
+    configs = dict(zip(head["names"], cells, strict=True))
+    for name, places in head["missing"].items():
+        for place in places:
+            configs[name][place] = MISSING
+    remarks = {
+        int(place): (state, tuple(notes), estimate) for place, (state, notes, estimate) in head["remarks"].items()
+    }
+    return TrialColumns(ConfigColumns(count, configs), values, seconds, numbers, remarks)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from recollect.errors import InputError
 from recollect.numerics.arrays import FloatArray, IntArray, KernelShape
-from recollect.runs.run import MIN_TRIALS
+from recollect.runs.usability import MIN_TRIALS
 from recollect.surrogate.batched_gp import BatchedGP
 from recollect.surrogate.gp import checked_data, checked_inputs
 from recollect.surrogate.kernels import Hyperparameters

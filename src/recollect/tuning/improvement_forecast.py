@@ -6,10 +6,15 @@ brings a worthwhile improvement: p, the highest probability over untried configu
 seen, so its rate is calibrated on how past runs went on. For every past run that has more than n observations, the same
 model of its first n says h_j, and its further w_j observations show whether it improved:
 
-    P(improvement within w trials) = 1 - exp(-w h exp(a + (b - 1) (ln h - c))),    c the mean of all ln h_j,
+    P(run j improved | f) = 1 - exp(-f w_j r_j),    r_j = g (h_j / g)^b,    g the geometric mean of all h_j.
 
-with the most probable a and b >= 0 under the priors N(0, 2^2) and N(1, 0.5^2). Windows of different lengths count as
-what they are. Without past runs a = 0 and b = 1: the model's own claim, which is high as long as anything is uncertain.
+The factor f by which all claims are wrong has the prior Exp(1), whose mean is 1, and the forecast is the posterior
+predictive probability for the task itself. If none of k past runs with the same claim and window w improved, it is
+``w r / (1 + (k + 1) w r)``, below 1 / (k + 1) whatever the model claims. Windows of different lengths count as what
+they are. Without past runs the forecast is the model's own claim, which is high as long as anything is uncertain.
+
+The power b is small because claims hardly tell past runs of one problem apart; it was chosen by the likelihood of runs
+that were left out (`benchmarks/quality/stop_when_unlikely.py`), as was the lowest claim that is told from lower ones.
 
 An improvement is worthwhile if it is at least ``min_improvement`` or, where the user has not said, one percent of the
 distance between the median and the best value so far.
@@ -43,8 +48,9 @@ MAX_PAST_RUNS = 50  # the newest of those that are long enough
 MAX_ENUMERATED = 1000  # configurations of a finite space that are all considered
 RANDOM_POINTS, NEAR_POINTS = 300, 50  # considered in other spaces: anywhere, and around the best
 NEAR_STEPS = (0.1, 0.02)  # standard deviations of the distances from the best
-PRIOR_STD = np.array([2.0, 0.5])  # of a and b
-MAX_SLOPE = 3.0  # of b
+CLAIM_POWER = 0.1  # b
+CLAIM_LIMITS = (1e-3, 1.0)  # within which rates that the model claims are compared
+LOG_FACTORS = np.linspace(-20.0, 5.0, 251)  # ln f, where its density is evaluated
 RATE_LIMITS = (1e-9, 20.0)
 FIT = SourceFit(restarts=1)
 
@@ -100,9 +106,8 @@ class ImprovementForecast:
             own, *others = self.rates([*longer, (X, y)][::-1], n)
         rates, windows = np.array(others[::-1]), np.array([len(yp) - n for _, yp in longer], dtype=float)
         improved = np.array([self.improved(yp, n) for _, yp in longer], dtype=bool)
-        calibrated = calibrated_rate(own, rates, windows, improved)
-        probability, claimed = (float(-np.expm1(-remaining * rate)) for rate in (calibrated, own))
-        return Forecast(probability, claimed, n, remaining, len(longer), int(improved.sum()))
+        probability = calibrated_probability(own, remaining, rates=rates, windows=windows, improved=improved)
+        return Forecast(probability, _claim(own, remaining), n, remaining, len(longer), int(improved.sum()))
 
     def _worthwhile(self, y: FloatArray) -> float:
         if self._min_improvement is not None:
@@ -151,23 +156,31 @@ class ImprovementForecast:
         return anywhere[[row_key(x) not in tried for x in anywhere]]
 
 
-def calibrated_rate(own: float, rates: FloatArray, windows: FloatArray, improved: BoolArray) -> float:
-    """Return the task's own rate as past runs (k,) correct it: those with these rates improved in these windows."""
+def calibrated_probability(
+    own: float, remaining: float, *, rates: FloatArray, windows: FloatArray, improved: BoolArray,
+    power: float = CLAIM_POWER,
+) -> float:  # fmt: skip
+    """Return the probability that a task improves, whose own model claims a rate, as past runs (k,) correct it.
+
+    Past runs for which the model claimed these ``rates`` did or did not improve within ``windows`` more trials.
+    """
     if not len(rates):
-        return own
-    from scipy.optimize import minimize
+        return _claim(own, remaining)
+    logs = np.log(np.clip(rates, *CLAIM_LIMITS))
+    centre = logs.mean()
+    # w_j r_j, and for the task itself
+    expected = windows * np.exp(centre + power * (logs - centre))
+    own_expected = remaining * np.exp(centre + power * (np.log(np.clip(own, *CLAIM_LIMITS)) - centre))
+    factors = np.exp(LOG_FACTORS)
+    counts = factors[:, None] * expected
+    likelihood = np.where(improved, np.log(-np.expm1(-counts)), -counts).sum(axis=1)
+    density = likelihood - factors + LOG_FACTORS  # of ln f, up to a constant
+    weights = np.exp(density - density.max())
+    return float(weights @ -np.expm1(-factors * own_expected) / weights.sum())
 
-    logs = np.log(rates)
-    centre = float(logs.mean())
 
-    def negative_log_posterior(theta: FloatArray) -> float:
-        a, b = theta
-        expected = np.maximum(windows * np.exp(a + centre + b * (logs - centre)), 1e-12)
-        likelihood = np.where(improved, np.log(-np.expm1(-expected)), -expected).sum()
-        return float(0.5 * np.square((theta - (0.0, 1.0)) / PRIOR_STD).sum() - likelihood)
-
-    a, b = minimize(negative_log_posterior, (0.0, 1.0), method="L-BFGS-B", bounds=[(-20.0, 20.0), (0.0, MAX_SLOPE)]).x
-    return float(np.exp(a + centre + b * (np.log(own) - centre)))
+def _claim(rate: float, remaining: float) -> float:
+    return float(-np.expm1(-remaining * rate))
 
 
 class UnlikelyRule:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from recollect import FAILED, InputError, InputTypeError, Method, Optimizer, RecollectWarning, Run, methods
-from recollect.runs.run import Unusable
+from recollect.runs.usability import Unusable
 from recollect.transfer.ensemble import Ensemble
 
 Config = dict[str, Any]

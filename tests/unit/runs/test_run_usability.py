@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.runs.run import MAX_NAMED, Run, Unusable, left_out_message, why_unusable
+from recollect.runs.run import Run
+from recollect.runs.usability import MAX_NAMED, Unusable, left_out_message, why_unusable
 
 CONFIGS = [{"a": 0.1, "z": 1}, {"a": 0.2, "z": 2}, {"a": 0.3, "z": 3}]
 

@@ -13,6 +13,7 @@ import pytest
 
 from recollect.errors import InputTypeError
 from recollect.space.alignment import Alignment, align, align_all
+from recollect.space.config_columns import ConfigColumns
 from recollect.space.space import Space, compile_space
 
 FLOAT = compile_space({"x": (0.0, 10.0)})
@@ -337,7 +338,7 @@ def test_groups_read_together_are_those_groups_read_alone() -> None:
         [{"kernel": "poly", "cost": 0.2}, {"kernel": "rbf", "degree": 3, "cost": "x", "momentum": 1}, {"cost": 7.0}],
         [{"kernel": "rbf", "cost": 0.4, "momentum": 0.9}],
     ]
-    together = align_all(NETWORK, groups)
+    together = align_all(NETWORK, [ConfigColumns.of(group) for group in groups])
     assert [len(result.kept) for result in together] == [2, 0, 1, 0, 1, 1]
     for result, configs in zip(together, groups, strict=True):
         alone = align(NETWORK, configs)

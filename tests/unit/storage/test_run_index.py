@@ -13,8 +13,9 @@ from optuna.trial import TrialState
 
 from recollect import FAILED, Memory, Run, State, Trial
 from recollect.errors import RecollectWarning
+from recollect.runs.trial_columns import TrialColumns
 from recollect.storage import run_reading
-from recollect.storage.run_index import _content, _trials
+from recollect.storage.run_index import _columns, _content
 
 SPACE = {"a": (0.0, 1.0), "k": (1, 9), "c": ["x", None, True, 2.5]}
 
@@ -65,11 +66,11 @@ def test_trials_of_every_kind_are_kept() -> None:
         Trial({}, None, State.PRUNED, estimate=0.25, number=None),
         Trial({"a": "é", "k": 10**20, "c": None}, 1e-320),
     ]
-    kept = _trials(_content(trials))
-    assert kept == trials
-    assert [trial.number for trial in kept] == [0, 3, 4, None, None]
-    assert [list(trial.config) for trial in kept] == [list(trial.config) for trial in trials]
-    assert _trials(_content([])) == []
+    kept = Run.from_columns("t", _columns(_content(TrialColumns.of(trials))), direction="minimize")
+    assert kept == Run("t", trials=trials)
+    assert [trial.number for trial in kept.trials] == [0, 3, 4, None, None]
+    assert [str(trial.value) for trial in kept.trials[:2]] == ["1.5", "-0.0"]
+    assert len(_columns(_content(TrialColumns.of([])))) == 0
 
 
 def test_the_second_time_no_trial_is_read(tmp_path: Path, reads: list[int]) -> None:
@@ -80,7 +81,7 @@ def test_the_second_time_no_trial_is_read(tmp_path: Path, reads: list[int]) -> N
     again = past(tmp_path / "m.db")
     assert reads == [3]
     assert again == first
-    assert [[type(v) for v in trial.config.values()] for trial in again[0].trials] == [
+    assert [[type(trial.config[name]) for name in SPACE] for trial in again[0].trials] == [
         [float, int, type(None)], [float, int, bool], [float, int, float],
     ]  # fmt: skip
     assert [trial.number for trial in again[0].trials] == [0, 1, 2]

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 from recollect import Run, compile_space, maximize, minimize
 from recollect.errors import InputError
 from recollect.tuning.improvement_forecast import (
     CHECK_INTERVAL,
+    CLAIM_POWER,
     MIN_OBSERVATIONS,
-    PRIOR_STD,
     UNLIKELY,
     Forecast,
     ImprovementForecast,
     UnlikelyRule,
-    calibrated_rate,
+    calibrated_probability,
 )
 
 SPACE = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
@@ -41,40 +43,63 @@ def best_at(position: int, seed: int, count: int = 30) -> tuple[Any, Any]:
     return X[order], y[order]
 
 
-def test_the_calibrated_rate_is_the_mode_of_its_posterior() -> None:
+def calibrated(own: float, rates: Any, windows: Any, improved: Any, remaining: float = 20.0) -> float:
+    return calibrated_probability(
+        own, remaining, rates=np.asarray(rates), windows=np.asarray(windows), improved=np.asarray(improved, dtype=bool)
+    )
+
+
+def test_the_forecast_is_the_posterior_predictive_probability() -> None:
     rates, windows = np.array([0.02, 0.05, 0.1, 0.3]), np.array([40.0, 40.0, 20.0, 10.0])
     improved = np.array([False, False, True, False])
-    logs = np.log(rates)
-    centre = logs.mean()
-    a, b = np.meshgrid(np.linspace(-6, 3, 901), np.linspace(0, 3, 601), indexing="ij")
-    score = -0.5 * (a / PRIOR_STD[0]) ** 2 - 0.5 * ((b - 1) / PRIOR_STD[1]) ** 2
-    for log, window, better in zip(logs, windows, improved, strict=True):
-        expected = window * np.exp(a + centre + b * (log - centre))
-        score += np.log(1 - np.exp(-expected)) if better else -expected
-    at = np.unravel_index(score.argmax(), score.shape)
-    reference = np.exp(a[at] + centre + b[at] * (np.log(0.08) - centre))
-    assert calibrated_rate(0.08, rates, windows, improved) == pytest.approx(reference, rel=0.02)
+    centre = float(np.exp(np.log(rates).mean()))
+
+    def expected(rate: float, window: float) -> float:
+        return float(window * centre * (rate / centre) ** CLAIM_POWER)
+
+    def posterior(f: float) -> float:
+        counts = [f * expected(rate, window) for rate, window in zip(rates, windows, strict=True)]
+        terms = [
+            1 - math.exp(-count) if better else math.exp(-count) for count, better in zip(counts, improved, strict=True)
+        ]
+        return math.exp(-f) * math.prod(terms)
+
+    total, _ = quad(posterior, 0, 50)
+    reference, _ = quad(lambda f: posterior(f) * (1 - math.exp(-f * expected(0.08, 20.0))), 0, 50)
+    assert calibrated(0.08, rates, windows, improved) == pytest.approx(reference / total, rel=1e-3)
+
+
+@pytest.mark.parametrize("claim", [0.002, 0.05, 0.8])
+@pytest.mark.parametrize("count", [1, 24, 50])
+def test_if_no_past_run_improved_the_probability_is_that_of_the_closed_form(claim: float, count: int) -> None:
+    found = calibrated(claim, np.full(count, claim), np.full(count, 20.0), np.zeros(count))
+    assert found == pytest.approx(20 * claim / (1 + (count + 1) * 20 * claim), rel=1e-3)
 
 
 def test_without_past_runs_the_model_is_taken_at_its_word() -> None:
-    nothing = np.empty(0)
-    assert calibrated_rate(0.03, nothing, nothing, nothing.astype(bool)) == 0.03
+    assert calibrated(0.03, [], [], []) == pytest.approx(1 - math.exp(-20 * 0.03))
 
 
-def test_past_runs_that_did_not_improve_lower_the_rate_and_more_of_them_lower_it_more() -> None:
+def test_past_runs_that_did_not_improve_lower_the_probability_and_more_of_them_lower_it_more() -> None:
     found = [
-        calibrated_rate(0.1, np.full(k, 0.1), np.full(k, 20.0), np.full(k, better))
+        calibrated(0.1, np.full(k, 0.1), np.full(k, 20.0), np.full(k, better))
         for k, better in ((20, False), (3, False), (3, True), (20, True))
     ]
     assert found == sorted(found)
-    assert 1 - np.exp(-20 * found[0]) < UNLIKELY < 1 - np.exp(-20 * found[1])
+    assert found[0] < UNLIKELY < found[1]
 
 
-def test_a_higher_claim_never_means_a_lower_probability() -> None:
+@pytest.mark.parametrize("own", [0.01, 0.5, 20.0])
+def test_of_24_past_runs_none_improved_so_that_an_improvement_is_unlikely_whatever_the_model_claims(own: float) -> None:
+    rates = np.geomspace(0.001, 1.0, 24)
+    assert calibrated(own, rates, np.full(24, 20.0), np.zeros(24)) < UNLIKELY
+
+
+def test_a_higher_claim_means_a_higher_probability() -> None:
     rates = np.array([0.01, 0.02, 0.3, 0.4])  # the model was wrong about all of them
     improved = np.array([True, True, False, False])
-    found = [calibrated_rate(own, rates, np.full(4, 20.0), improved) for own in (0.01, 0.1, 0.5)]
-    assert found == sorted(found)
+    found = [calibrated(own, rates, np.full(4, 20.0), improved) for own in (0.01, 0.1, 0.5)]
+    assert found == sorted(set(found))
 
 
 def forecast(past: list[Any], run: tuple[Any, Any], n: int, **options: Any) -> Forecast:
@@ -96,7 +121,8 @@ def test_whether_past_runs_went_on_to_improve_decides() -> None:
     assert low.claimed == high.claimed == own.claimed == own.probability
     assert low.improved == 0
     assert high.improved > 18  # of 24; the others improved by less than is worthwhile
-    assert low.probability < 0.25
+    assert low.probability < UNLIKELY
+    assert low.reason
     assert high.probability > 0.9
     assert not high.reason
     assert (own.past, own.improved) == (0, 0)

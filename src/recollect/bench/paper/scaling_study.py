@@ -44,7 +44,7 @@ from recollect.numerics.arrays import FloatArray
 from recollect.numerics.linalg import single_threaded
 from recollect.optimizer.catalog import method
 from recollect.optimizer.model import FittedModel, TransferContext, fit_model
-from recollect.runs.run import MIN_TRIALS
+from recollect.runs.usability import MIN_TRIALS
 from recollect.space.sampling import uniform
 from recollect.surrogate.gp import GP
 from recollect.surrogate.scaling import transform

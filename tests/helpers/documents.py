@@ -30,7 +30,7 @@ def execute(language: str, code: str, folder: Path, *, python: Path = Path(sys.e
     if named := re.match(r"# (\S+\.py)\n", code):
         (folder / named[1]).write_text(code)
         return ""
-    path = os.pathsep.join([str(python.parent), os.environ["PATH"]])
+    path = os.pathsep.join([str(python.parent), str(Path(sys.executable).parent), os.environ["PATH"]])
     command = [python, "-W", "error", "-c", code] if language == "python" else ["sh", "-euc", code]
     environment = os.environ | {"PATH": path, "COLUMNS": "120"}
     process = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

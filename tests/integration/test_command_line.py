@@ -42,12 +42,12 @@ def test_wrong_arguments_give_code_2_and_no_traceback(arguments: list[str]) -> N
     assert "Traceback" not in done.stderr
 
 
-def test_the_demo_tunes_and_compares_on_data_that_are_not_in_the_memory() -> None:
+def test_the_demo_tunes_and_compares_on_data_that_are_not_in_the_memory(warm_python: Path) -> None:
     pytest.importorskip("sklearn", reason="the demo trains scikit-learn models")
-    smaller = "from recollect.cli import demo; demo.REPETITIONS = 2; demo.REPLAY_TASKS = 3"
-    code = f"{smaller}; from recollect.cli.main import main; main()"
+    smaller = "from recollect.cli import demo; demo.HOLD_OUTS, demo.REPETITIONS, demo.REPLAY_TASKS = 2, 2, 3"
+    code = f"{smaller}; demo.available_cores = lambda: 1; from recollect.cli.main import main; main()"
     done = subprocess.run(
-        [sys.executable, "-c", code, "demo", "--trials", "12"], capture_output=True, text=True, check=False
+        [warm_python, "-c", code, "demo", "--trials", "12"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from recollect import Memory
 PAGE = (ROOT / "docs" / "worker-recipes.md").read_text()
 DATABASE = "postgresql://tuning@db.example.com/tuning"
 SCHEDULER = "tcp://scheduler.example.com:8786"
-ENVIRONMENT = os.environ | {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+pytestmark = pytest.mark.usefixtures("warm_path")
 
 
 def block(language: str) -> str:
@@ -42,7 +41,7 @@ def test_elements_of_a_slurm_array_share_the_budget_of_a_task(folder: Path, post
         subprocess.Popen(
             ["bash", "array.sh"],
             cwd=folder,
-            env=ENVIRONMENT | {"SLURM_ARRAY_TASK_ID": str(number)},
+            env=os.environ | {"SLURM_ARRAY_TASK_ID": str(number)},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -61,7 +60,7 @@ def test_the_command_of_the_kubernetes_job_tunes(folder: Path, postgres: str) ->
     job = yaml.safe_load(block("yaml").replace(DATABASE, postgres))
     assert (job["kind"], job["spec"]["completionMode"]) == ("Job", "Indexed")
     (container,) = job["spec"]["template"]["spec"]["containers"]
-    subprocess.run(container["command"], cwd=folder, env=ENVIRONMENT, capture_output=True, check=True, timeout=300)
+    subprocess.run(container["command"], cwd=folder, capture_output=True, check=True, timeout=300)
     assert len(Memory(postgres).run("kubernetes", "demo").succeeded) == 12
 
 

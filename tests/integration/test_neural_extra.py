@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,8 +22,8 @@ except recollect.MissingExtraError as error:
 
 
 @pytest.mark.parametrize("method", ["ablr", "ablr+copula", "gcp-prior"])
-def test_without_jax_the_neural_methods_say_what_to_install(method: str) -> None:
-    run = subprocess.run([sys.executable, "-c", CODE, method], capture_output=True, text=True, check=False)
+def test_without_jax_the_neural_methods_say_what_to_install(method: str, warm_python: Path) -> None:
+    run = subprocess.run([warm_python, "-c", CODE, method], capture_output=True, text=True, check=False)
     name = method.partition("+")[0]
     assert run.stdout == f"method {name} needs jax, which is not installed: pip install 'recollect[neural]'\n"
     assert run.stderr == ""

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
+
+from tests.helpers.documents import ROOT, execute, python_code
 
 from recollect.optuna import TransferSampler
 
-ROOT = Path(__file__).parents[2]
 
-
-def python_in(page: Path) -> str:
-    return "\n\n".join(re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL))
-
-
-def test_the_examples_of_the_page_run_as_written(tmp_path: Path) -> None:
-    script = tmp_path / "page.py"
-    script.write_text(python_in(ROOT / "docs" / "optuna.md"))
-    done = subprocess.run(
-        [sys.executable, "-W", "error", script], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    assert "gamma | kernel in {'rbf'}" in done.stdout
-    assert "degree | kernel in {'poly'}" in done.stdout
-    assert re.search(r"^task -0\.3 +12 +\d+% ", done.stdout, flags=re.MULTILINE)
+def test_the_examples_of_the_page_run_as_written(tmp_path: Path, warm_python: Path) -> None:
+    shown = execute("python", python_code(ROOT / "docs" / "optuna.md"), tmp_path, python=warm_python)
+    assert "gamma | kernel in {'rbf'}" in shown
+    assert "degree | kernel in {'poly'}" in shown
+    assert re.search(r"^task -0\.3 +12 +\d+% ", shown, flags=re.MULTILINE)
 
 
 def test_the_page_names_every_argument_of_the_sampler() -> None:

@@ -11,7 +11,7 @@ from tests.helpers.documents import ROOT, code_blocks, execute
 # Their code is run by tests of their own.
 ELSEWHERE = [
     *("command-line.md", "experiments.md", "importing.md", "memory.md", "methods.md", "optuna.md", "scikit-learn.md"),
-    *("callbacks.md", "sequence.md", "worker-recipes.md"),
+    *("callbacks.md", "sequence.md", "spaces.md", "worker-recipes.md"),
 ]
 PAGES = [
     page for page in sorted(ROOT.glob("docs/**/*.md")) if page.relative_to(ROOT / "docs").as_posix() not in ELSEWHERE
@@ -22,7 +22,7 @@ LANGUAGES = {"python", "sh", "text", "console", "json", "math", "toml", "yaml", 
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
-def test_the_code_of_a_page_runs_as_written_block_after_block(page: Path, tmp_path: Path) -> None:
+def test_the_code_of_a_page_runs_as_written_block_after_block(page: Path, tmp_path: Path, warm_python: Path) -> None:
     scripts: list[list[str]] = []  # neighbouring blocks in one language run in one process
     for language, code in code_blocks(page.read_text()):
         if scripts and scripts[-1][0] == language and not re.match(FILE, code) and not re.match(FILE, scripts[-1][1]):
@@ -30,7 +30,7 @@ def test_the_code_of_a_page_runs_as_written_block_after_block(page: Path, tmp_pa
         else:
             scripts.append([language, code])
     for language, code in scripts:
-        execute(language, code, tmp_path)
+        execute(language, code, tmp_path, python=warm_python)
 
 
 @pytest.mark.parametrize("page", sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: page.stem)

@@ -1,9 +1,8 @@
-"""The scikit-learn search outside this process: the code of its pages and examples, other processes, missing extras."""
+"""The scikit-learn search outside this process: the code of its pages, other processes, missing extras."""
 
 from __future__ import annotations
 
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +13,6 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 from recollect.integrations.sklearn.names import data_name, pickled
-from recollect.storage.memory import Memory
 
 ROOT = Path(__file__).parents[2]
 IRIS = load_iris(return_X_y=True)
@@ -40,20 +38,6 @@ def test_the_code_of_the_worked_example_tunes_on_three_data_sets_in_turn(capsys:
     exec(code, {})
     rows = re.findall(r": (\d) past runs, regret after 10 trials (0\.\d{3})", capsys.readouterr().out)
     assert [int(past) for past, _ in rows] == [0, 1, 2]
-
-
-def test_the_example_tunes_on_five_data_sets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    script = ROOT / "examples" / "svc_over_datasets.py"
-    monkeypatch.setattr(sys, "argv", [str(script), str(tmp_path / "svc.db")])
-    runpy.run_path(str(script), run_name="__main__")
-    head, *rows = capsys.readouterr().out.splitlines()
-    assert head.startswith("best accuracy")
-    assert [int(row[15:25]) for row in rows] == [0, 1, 2, 3, 4]
-    assert all(float(row[55:65]) > 0.9 for row in rows)
-    with Memory(tmp_path / "svc.db") as memory:
-        assert len(memory.runs("Pipeline(StandardScaler, SVC): accuracy")) == 5
 
 
 def test_names_are_the_same_in_another_process() -> None:

@@ -90,11 +90,13 @@ def refused(done: Done, *words: str) -> None:
 
 
 def executed(*arguments: object) -> Done:
-    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=100, check=False)
+    command = ["recollect", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert "Traceback" not in done.stderr
     return Done(done.returncode, done.stdout, done.stderr)
 
 
+@pytest.mark.usefixtures("warm_path")
 def test_a_program_that_fails_and_hangs_now_and_then_is_tuned_by_two_workers_and_resumed(folder: Path) -> None:
     program = [sys.executable, "-S", "train.py", "{x}", "{kind}", "log"]
     options = ("--workers", 2, "--trial-seconds", 3, "--json", "--seed", 3)

@@ -14,7 +14,7 @@ import pytest
 
 from recollect import Memory
 
-COMMAND = Path(sys.executable).parent / "recollect"
+pytestmark = pytest.mark.usefixtures("warm_path")
 PYTHON = (sys.executable, "-S")
 PROGRAM = """
 import json, os, sys
@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def recollect(*arguments: object, code: int = 0) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run([COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=100, check=False)
+    done = subprocess.run(["recollect", *map(str, arguments)], capture_output=True, text=True, timeout=100, check=False)
     assert "Traceback" not in done.stderr
     assert done.returncode == code, done
     return done

@@ -65,7 +65,7 @@ class Tally:
         )
 
 
-def run_area(area: Area, *, seconds: float, seed: int = 0, attempts: int | None = None) -> Tally:
+def run_area(area: Area, *, seconds: float = 0.0, seed: int = 0, attempts: int | None = None) -> Tally:
     """Attack for a time budget, or for a number of attempts; attempt i has the seed ``seed + i``."""
     tally = Tally(area.name)
     end = time.monotonic() + seconds

@@ -90,11 +90,14 @@ class StoredStudy:
 
 
 def duration(trial: StoredTrial | FrozenTrial) -> float | None:
-    """Return the seconds that a trial took: as measured, or by its times, which lack a time zone; None if unknown."""
+    """Return the seconds that a trial took: as measured, or by its times, which lack a time zone; None if unknown.
+
+    Optuna demands both times: where they are the same, nobody measured.
+    """
     measured, start, end = trial.user_attrs.get(SECONDS_KEY), trial.datetime_start, trial.datetime_complete
     if isinstance(measured, int | float):
         seconds = float(measured)
-    elif start is None or end is None:
+    elif start is None or end is None or start == end:
         return None
     else:
         seconds = (end - start).total_seconds()

@@ -78,6 +78,7 @@ def test_a_run_comes_back_as_it_was_added(memory: Memory) -> None:
     assert found.values == run.values
     assert found.trials[1].notes == ("out of memory", "twice")
     assert found.trials[0].seconds == pytest.approx(2.0)
+    assert found.trials[1].seconds is None  # as before: unknown
     assert found.space is not None
     assert found.space.names == run.space.names if run.space is not None else False
 

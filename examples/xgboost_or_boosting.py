@@ -1,4 +1,4 @@
-"""Tune gradient boosting on one data set after another with `recollect.minimize` and a memory.
+"""Tune gradient boosting on one dataset after another with `recollect.minimize` and a memory.
 
     python examples/xgboost_or_boosting.py [boosting.db]
 

@@ -99,11 +99,11 @@ def test_parallel_workers_on_postgresql(tmp_path: Path, postgres: str) -> None:
     name = f"n{uuid.uuid4().hex}"
     with psycopg.connect(postgres, autocommit=True) as connection:
         connection.execute(f"create database {name}")
-    text = example("parallel_postgresql.py", tmp_path, postgres.rsplit("/", 1)[0] + f"/{name}", "3", trials=9)
+    text = example("parallel_postgresql.py", tmp_path, postgres.rsplit("/", 1)[0] + f"/{name}", "2", trials=6)
     counts = [int(count) for count in re.findall(r"^worker \d evaluated (\d+) trials$", text, flags=re.MULTILINE)]
-    assert len(counts) == 3
-    assert sum(counts) == 9
-    assert "9 trials in all, best " in text
+    assert len(counts) == 2
+    assert sum(counts) == 6
+    assert "6 trials in all, best " in text
 
 
 def test_ask_and_tell(tmp_path: Path) -> None:

@@ -431,7 +431,7 @@ def print_table(runs: Runs, problems: list[str], contestants: list[str], after: 
     for problem in problems:
         seeds = sorted(set.intersection(*(set(runs[problem, c]) for c in contestants)))
         rows = [[runs[problem, c][seed] for seed in seeds] for c in contestants]
-        if not seeds or len(rows[0][0]) < after:
+        if min((len(run) for own in rows for run in own), default=0) < after:
             continue
         values = np.array([[run[after - 1] for run in own] for own in rows])
         cells = [f"{m:.3g} ({a:.2g} .. {b:.2g})" for a, m, b in np.percentile(values, [25, 50, 75], axis=1).T]

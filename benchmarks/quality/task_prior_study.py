@@ -10,8 +10,9 @@ copies of one reflected run (``copies``). ``--count`` limits how many past runs 
 
 A method may carry other settings of its prior: ``task-prior:plain_probability=0.3``. Every finished run is appended to
 a CSV file; the same command resumes. The report has mean log regret (mean over the evaluations 2 to 50 of the log of
-100 x mean normalised regret + 0.05), its difference to the first method, 100 x mean normalised regret, and p of the
-paired two-sided Wilcoxon test against the first method. ``--report`` prints it from a finished file, packed or not.
+100 x mean normalised regret + 0.05), its difference to the first method, 100 x mean normalised regret, p of the paired
+two-sided Wilcoxon test against the first method, and after how many trials that one is as good as this one after 5 and
+after 10. ``--report`` prints it from a finished file, packed or not.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ KINDS = ("true", "negated", "reflected", "shuffled", "mirrored", "copies")
 OBSERVATIONS = HORIZON = 50
 SHOWN = (3, 5, 10, 20, 30, 50)
 TESTED = (5, 10, 20, 50)
+REPLACED = (5, 10)
 COPIES = 1000
 FIELDS = ("table", "source", "kind", "count", "task", "seed", "method", "regret")
 
@@ -186,6 +188,12 @@ def log_regret(curves: np.ndarray) -> float:
     return float(np.log(curves.mean(axis=0)[1:] + 0.05).mean())
 
 
+def catch_up(first: np.ndarray, own: np.ndarray, trials: int) -> str:
+    """After how many trials the first method is as good as the other one after ``trials``, on average."""
+    reached = np.flatnonzero(first.mean(axis=0) <= own.mean(axis=0)[trials - 1])
+    return str(reached[0] + 1) if reached.size else f"> {first.shape[1]}"
+
+
 def curves_of(results: dict[Cell, np.ndarray], cells: set[Cell], table: str, kind: str) -> dict[str, np.ndarray]:
     """Regrets (runs, trials) of every method on the tasks and seeds that all of them have."""
     found: dict[str, dict[tuple[str, int], np.ndarray]] = defaultdict(dict)
@@ -201,7 +209,7 @@ def report(results: dict[Cell, np.ndarray], options: argparse.Namespace) -> None
     cells = set(wanted(options))
     for kind in options.kinds:
         print(f"\npast runs: {options.source}, {kind}, {options.count or 'all'}. Runs, mean log regret, difference,")
-        print(f"100 x regret after {SHOWN}, p of the Wilcoxon test at {TESTED}")
+        print(f"100 x regret after {SHOWN}, p of the Wilcoxon test at {TESTED}, trials that {REPLACED} replace")
         totals = defaultdict(list)
         for name in options.tables:
             curves = curves_of(results, cells, name, kind)
@@ -215,7 +223,8 @@ def report(results: dict[Cell, np.ndarray], options: argparse.Namespace) -> None
                 tested = [n - 1 for n in TESTED if n <= own.shape[1]]
                 p = " ".join(f"{signed_rank(first[:, n], own[:, n]):.3f}" for n in tested)
                 numbers = f"{len(own):4} {log_regret(own):6.2f} {log_regret(own) - log_regret(first):+6.2f}"
-                print(f"{name:<19}{method:<40}{numbers}  {shown}   {p}")
+                replaced = ", ".join(catch_up(first, own, n) for n in REPLACED)
+                print(f"{name:<19}{method:<40}{numbers}  {shown}   {p}   {replaced}")
         for method, values in totals.items():
             gap = np.array(values) - np.array(totals[options.methods[0]])
             numbers = f"{len(values):4} {np.mean(values):6.2f} {gap.mean():+6.2f}"

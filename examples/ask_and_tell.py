@@ -1,9 +1,10 @@
-"""Write your own loop around `recollect.Optimizer`: ask for parallel work, tell results and failures as they come.
+"""Write your own loop around `recollect.Optimizer`: parallel work, results and failures.
 
     python examples/ask_and_tell.py
 
-Three configurations are evaluated at a time. Each new suggestion takes into account those that are still running. Some
-trainings run out of memory: they are told as `recollect.FAILED`, and their region is avoided.
+Three configurations are evaluated at a time, and each new suggestion takes the other two into
+account. Some trainings run out of memory: they are reported as `recollect.FAILED`, and the search
+avoids their region.
 """
 
 from __future__ import annotations
@@ -25,14 +26,22 @@ def train(config: dict) -> float:
     if config["batch"] > 256:
         raise MemoryError(f"batch {config['batch']}")
     best_lr = 1e-3 if config["optimizer"] == "adam" else 1e-1
-    return 0.1 + math.log10(config["lr"] / best_lr) ** 2 / 10 + abs(math.log2(config["batch"] / 64)) / 50
+    return (
+        0.1
+        + math.log10(config["lr"] / best_lr) ** 2 / 10
+        + abs(math.log2(config["batch"] / 64)) / 50
+    )
 
 
 def past_run() -> recollect.Run:
     """Return a run of last week, as you would load it from your own records."""
     rng = random.Random(0)
     configs = [
-        {"lr": 10 ** rng.uniform(-5, 0), "batch": rng.randint(8, 256), "optimizer": rng.choice(SPACE["optimizer"])}
+        {
+            "lr": 10 ** rng.uniform(-5, 0),
+            "batch": rng.randint(8, 256),
+            "optimizer": rng.choice(SPACE["optimizer"]),
+        }
         for _ in range(20)
     ]
     return recollect.Run("last week", configs, [train(config) * 1.1 for config in configs])

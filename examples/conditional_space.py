@@ -2,8 +2,9 @@
 
     python examples/conditional_space.py
 
-The objective receives only active hyperparameters: no degree for a radial kernel. The past run comes from a smaller
-space, in which the kernel was not yet a choice; the last line of the explanation says what was filled in for it.
+The objective receives only active hyperparameters: no degree for a radial kernel. The past run
+comes from a smaller space in which the kernel was not yet a choice; the last line of the
+explanation says what was filled in for it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ def conditional_space() -> ConfigurationSpace:
     kernel = Categorical("kernel", ["linear", "radial", "polynomial"], default="radial")
     gamma, degree = Float("gamma", (1e-4, 10.0), log=True), Integer("degree", (2, 5))
     space.add(kernel, Float("cost", (1e-3, 1e3), log=True), gamma, degree)
-    space.add(EqualsCondition(gamma, kernel, "radial"), EqualsCondition(degree, kernel, "polynomial"))
+    space.add(
+        EqualsCondition(gamma, kernel, "radial"), EqualsCondition(degree, kernel, "polynomial")
+    )
     return space
 
 
@@ -36,8 +39,12 @@ def error(config: dict) -> float:
 
 def main() -> None:
     old = {"cost": (1e-3, 1e3, "log"), "gamma": (1e-4, 10.0, "log")}
-    before = recollect.minimize(lambda config: error({"kernel": "radial", **config}), old, trials=15, task="before")
-    result = recollect.minimize(error, conditional_space(), trials=15, past=[before.run], task="now")
+    before = recollect.minimize(
+        lambda config: error({"kernel": "radial", **config}), old, trials=15, task="before"
+    )
+    result = recollect.minimize(
+        error, conditional_space(), trials=15, past=[before.run], task="now"
+    )
     for trial in result.run.trials[:5]:
         print(f"{trial.value:.3f}  {trial.config}")
     print(result)

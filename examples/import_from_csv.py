@@ -2,8 +2,8 @@
 
     python examples/import_from_csv.py [tuning.db]
 
-A row is a trial. The column "dataset" names its run, "accuracy" is maximized, and all other columns except the remarks
-are hyperparameters.
+A row is a trial. The column "dataset" names its run, "accuracy" is maximized, and all other columns
+except the remarks are hyperparameters.
 """
 
 from __future__ import annotations
@@ -39,11 +39,17 @@ def main() -> None:
     memory = recollect.Memory(sys.argv[1] if len(sys.argv) > 1 else "tuning.db")
     Path("results.csv").write_text(TABLE)
     columns = {"dataset": "task", "remark": "ignore"}
-    runs = memory.import_("results.csv", "trees", value="accuracy", direction="maximize", columns=columns)
+    runs = memory.import_(
+        "results.csv", "trees", value="accuracy", direction="maximize", columns=columns
+    )
     for run in runs:
-        print(f"{run.task}: {len(run)} trials, {len(run) - len(run.succeeded)} failed, best {run.best.value}")
-    result = recollect.maximize(accuracy, SPACE, trials=10, memory=memory, problem="trees", task="credit")
-    print(f"credit: first {result.run.values[0]:.3f}, best {result.best_value:.3f} with {result.best_config}")
+        failed = len(run) - len(run.succeeded)
+        print(f"{run.task}: {len(run)} trials, {failed} failed, best {run.best.value}")
+    result = recollect.maximize(
+        accuracy, SPACE, trials=10, memory=memory, problem="trees", task="credit"
+    )
+    print(f"credit: first {result.run.values[0]:.3f}, best {result.best_value:.3f}")
+    print(result.best_config)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Use an existing Optuna database as past runs, in `recollect.minimize` and in Optuna itself (`TransferSampler`).
+"""Use an existing Optuna database as past runs, in `recollect.minimize` and in Optuna itself.
 
     python examples/optuna_database.py [studies.db]
 
-It first creates what you may already have: a database with three finished Optuna studies. The environment variable
-TRIALS changes their number of trials.
+It first creates what you may already have: a database with three finished Optuna studies. The
+environment variable TRIALS changes their number of trials.
 """
 
 from __future__ import annotations
@@ -38,19 +38,27 @@ def main() -> None:
     database = sys.argv[1] if len(sys.argv) > 1 else "studies.db"
     url = f"sqlite:///{database}"
     for name, shift in {"monday": 0.0, "tuesday": 0.3, "wednesday": -0.3}.items():
-        study = optuna.create_study(storage=url, study_name=name, sampler=optuna.samplers.TPESampler(seed=1))
+        study = optuna.create_study(
+            storage=url, study_name=name, sampler=optuna.samplers.TPESampler(seed=1)
+        )
         study.optimize(lambda trial, shift=shift: suggested(trial, shift), n_trials=PAST_TRIALS)
 
     past = recollect.Memory(database).past(SPACE)
     print("past runs:", ", ".join(f"{run.task} ({len(run)} trials)" for run in past))
 
-    result = recollect.minimize(lambda config: loss(**config, shift=0.2), SPACE, trials=TRIALS, past=past)
-    print(f"recollect.minimize   first {result.run.values[0]:.3f}, best of {TRIALS}: {result.best_value:.3f}")
+    result = recollect.minimize(
+        lambda config: loss(**config, shift=0.2), SPACE, trials=TRIALS, past=past
+    )
+    first, best = result.run.values[0], result.best_value
+    print(f"{'recollect.minimize':<20} first {first:.3f}, best of {TRIALS}: {best:.3f}")
 
     for name, past_studies in {"TransferSampler": url, "without past runs": ()}.items():
-        study = optuna.create_study(sampler=TransferSampler(past=past_studies, horizon=TRIALS, seed=0))
+        study = optuna.create_study(
+            sampler=TransferSampler(past=past_studies, horizon=TRIALS, seed=0)
+        )
         study.optimize(lambda trial: suggested(trial, 0.2), n_trials=TRIALS)
-        print(f"{name:<20} first {study.trials[0].value:.3f}, best of {TRIALS}: {study.best_value:.3f}")
+        first, best = study.trials[0].value, study.best_value
+        print(f"{name:<20} first {first:.3f}, best of {TRIALS}: {best:.3f}")
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ It needs `pip install 'recollect[postgres]'` and a server. To try it with a temp
     docker run --rm -p 5432:5432 -e POSTGRES_HOST_AUTH_METHOD=trust postgres
     python examples/parallel_postgresql.py postgresql://postgres@localhost/postgres
 
-The workers could also run on many hosts: each calls `recollect.minimize` with the same memory, problem and task. There
-is no coordinator. A worker may be killed, or join later. The environment variable TRIALS changes the budget.
+The workers could also run on many hosts: each calls `recollect.minimize` with the same memory,
+problem and task. There is no coordinator. A worker may be killed, or join later. The environment
+variable TRIALS changes the budget.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def work(url: str, task: str) -> None:
         evaluated.append(config)
         return branin(config)
 
-    recollect.minimize(objective, SPACE, trials=TRIALS, memory=url, problem=PROBLEM, task=task, seed=os.getpid())
+    recollect.minimize(
+        objective, SPACE, trials=TRIALS, memory=url, problem=PROBLEM, task=task, seed=os.getpid()
+    )
     print(len(evaluated))
 
 
@@ -48,7 +51,9 @@ def main() -> None:
     url, workers = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 4
     task = time.strftime("run of %Y-%m-%d %H:%M:%S")
     command = [sys.executable, __file__, url, "work", task]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(workers)]
+    processes = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(workers)
+    ]
     for number, worker in enumerate(processes, start=1):
         print(f"worker {number} evaluated {worker.communicate()[0].strip()} trials")
     if any(worker.returncode for worker in processes):

@@ -1,8 +1,9 @@
-"""Tune a support vector machine on one data set after another. Each search starts from what the earlier ones found.
+"""Tune a support vector machine on five datasets; each search starts from what earlier ones found.
 
     python examples/svc_over_datasets.py [svc.db]
 
-Trials are stored in a file, ``svc.db`` by default. Run it twice: the second time nothing is left to try.
+Trials are stored in a file, ``svc.db`` by default. Run it twice: the second time nothing is left to
+try.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from sklearn.svm import SVC
 
 from recollect.sklearn import TransferSearchCV
 
-SPACE = {"svc__C": (1e-3, 1e3, "log"), "svc__gamma": (1e-5, 10.0, "log"), "svc__kernel": ["rbf", "sigmoid"]}
+SPACE = {
+    "svc__C": (1e-3, 1e3, "log"),
+    "svc__gamma": (1e-5, 10.0, "log"),
+    "svc__kernel": ["rbf", "sigmoid"],
+}
 SHOWN = (1, 3, 5, 10)  # trials
 
 
@@ -39,12 +44,19 @@ def main() -> None:
     print(f"{'best accuracy':<15}{'past runs':>10}{heads}   with")
     for name, (X, y) in datasets().items():
         search = TransferSearchCV(
-            make_pipeline(StandardScaler(), SVC()), SPACE, trials=max(SHOWN), memory=memory, task=name, random_state=0
+            make_pipeline(StandardScaler(), SVC()),
+            SPACE,
+            trials=max(SHOWN),
+            memory=memory,
+            task=name,
+            random_state=0,
         )
         search.fit(X, y)
         best = np.maximum.accumulate(search.cv_results_["mean_test_score"])
         cells = "".join(f"{best[count - 1]:>10.3f}" for count in SHOWN)
-        chosen = "C {svc__C:.3g}, gamma {svc__gamma:.3g}, {svc__kernel}".format(**search.best_params_)
+        chosen = "C {svc__C:.3g}, gamma {svc__gamma:.3g}, {svc__kernel}".format(
+            **search.best_params_
+        )
         print(f"{name:<15}{len(search.explanation_.past):>10}{cells}   {chosen}")
 
 

@@ -1,9 +1,10 @@
-"""Tune gradient boosting on one data set after another with `recollect.minimize` and a memory.
+"""Tune gradient boosting on one dataset after another with `recollect.minimize` and a memory.
 
     python examples/xgboost_or_boosting.py [boosting.db]
 
-It tunes xgboost if that is installed, otherwise scikit-learn's histogram boosting. Each is a problem of its own in the
-memory. From the second data set on, the search starts from what was learned on the earlier ones.
+It tunes xgboost if that is installed, otherwise scikit-learn's histogram boosting. Each is a
+problem of its own in the memory. From the second dataset on, the search starts from what was
+learned on the earlier ones.
 """
 
 from __future__ import annotations
@@ -46,10 +47,18 @@ def datasets() -> dict[str, tuple[np.ndarray, np.ndarray]]:
 
 
 def model(config: dict):
-    names = {"learning_rate": config["learning_rate"], "max_depth": config["depth"], "random_state": 0}
+    names = {
+        "learning_rate": config["learning_rate"],
+        "max_depth": config["depth"],
+        "random_state": 0,
+    }
     if XGBClassifier is not None:
-        return XGBClassifier(**names, n_estimators=config["rounds"], reg_lambda=config["l2"], n_jobs=1, verbosity=0)
-    return HistGradientBoostingClassifier(**names, max_iter=config["rounds"], l2_regularization=config["l2"])
+        return XGBClassifier(
+            **names, n_estimators=config["rounds"], reg_lambda=config["l2"], n_jobs=1, verbosity=0
+        )
+    return HistGradientBoostingClassifier(
+        **names, max_iter=config["rounds"], l2_regularization=config["l2"]
+    )
 
 
 def log_loss(config: dict, X: np.ndarray, y: np.ndarray) -> float:
@@ -64,7 +73,12 @@ def main() -> None:
     print(f"{LEARNER}\n{'best log loss':<15}{'past runs':>10}{heads}")
     for name, (X, y) in datasets().items():
         result = recollect.minimize(
-            partial(log_loss, X=X, y=y), SPACE, trials=TRIALS, memory=memory, problem=LEARNER, task=name
+            partial(log_loss, X=X, y=y),
+            SPACE,
+            trials=TRIALS,
+            memory=memory,
+            problem=LEARNER,
+            task=name,
         )
         best = np.minimum.accumulate(result.run.y)
         cells = "".join(f"{best[count - 1]:>10.4f}" for count in SHOWN)

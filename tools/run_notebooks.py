@@ -13,9 +13,12 @@ from nbclient import NotebookClient
 
 
 def run_notebook(path: Path) -> nbformat.NotebookNode:
-    """Return the notebook with the outputs of all cells; an exception in a cell is raised."""
+    """Return the notebook with the outputs of all cells, without warnings; an exception in a cell is raised."""
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(notebook, timeout=600, kernel_name="python3", record_timing=False).execute()
+    for cell in notebook.cells:
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
     return notebook
 
 

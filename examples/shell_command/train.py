@@ -1,4 +1,4 @@
-"""A program to tune: fits kernel ridge regression to noisy points and prints the error on new points last."""
+"""A program to tune: fits kernel ridge regression to noisy points and prints its test error."""
 
 from __future__ import annotations
 

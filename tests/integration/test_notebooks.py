@@ -30,3 +30,4 @@ def test_a_notebook_runs_and_draws_a_figure(path: Path, tmp_path: Path, monkeypa
 def test_the_stored_notebook_has_its_outputs(path: Path) -> None:
     cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
     assert any("image/png" in output.get("data", {}) for cell in cells for output in cell.outputs)
+    assert not any(output.get("name") == "stderr" for cell in cells for output in cell.outputs), "warnings name folders"

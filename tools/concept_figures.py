@@ -146,12 +146,13 @@ def _draw_band(panel: Any, mean: Any, variance: Any) -> None:
 
 
 def draw_guard(tasks: int = 12, trials: int = 30) -> None:
-    """Past runs with reversed values, with the guard and without, beside plain Bayesian optimization."""
+    """Past runs with reversed values, with a guard and without, beside plain Bayesian optimization."""
     benchmark = recollect.bench.load("own-svm-grid")
     lines = {
         "gp": ("no past runs", "black", "--"),
-        "rgpe-taf": ("reversed past runs, with the guard", BLUE, "-"),
-        "rgpe-taf+none+paper": ("reversed past runs, never dropped", ORANGE, ":"),
+        "task-prior": ("reversed past runs, task-prior", GREEN, "-"),
+        "rgpe-taf": ("reversed past runs, rgpe-taf", BLUE, "-"),
+        "rgpe-taf+none+paper": ("reversed past runs, no guard", ORANGE, ":"),
     }
     figure, panel = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
     for method, (label, colour, dashes) in lines.items():

@@ -18,6 +18,7 @@ PAGES = [
 ]
 WITH_CODE = [page for page in PAGES if code_blocks(page.read_text())]
 FILE = r"# \S+\.py\n"  # the first line of a block that is a file
+PAGE_WIDTH = 100  # columns of code that the site shows without a scroll bar
 LANGUAGES = {"python", "sh", "text", "console", "json", "math", "toml", "yaml", "bash"}
 
 
@@ -36,6 +37,12 @@ def test_the_code_of_a_page_runs_as_written_block_after_block(page: Path, tmp_pa
 @pytest.mark.parametrize("page", sorted(ROOT.glob("docs/**/*.md")), ids=lambda page: page.stem)
 def test_every_code_block_says_what_it_is(page: Path) -> None:
     assert set(re.findall(r"^```(\S*)", page.read_text(), flags=re.MULTILINE)[::2]) <= LANGUAGES
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted(ROOT.glob("docs/**/*.md"))], ids=lambda page: page.stem)
+def test_code_fits_the_width_of_a_page(page: Path) -> None:
+    lines = [line for _, code in code_blocks(page.read_text()) for line in code.splitlines()]
+    assert [line for line in lines if len(line) > PAGE_WIDTH] == []
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

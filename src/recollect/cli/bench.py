@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from recollect.bench.benchmark import Benchmark
     from recollect.bench.paper.scaling_study import Measurement
 
-HELP = "Benchmarks and experiments: list and fetch benchmarks, run plans, create tables and figures."
+HELP = "Compare methods on benchmarks: experiments, tables, figures."
 PAGES = "Documentation: recollect help experiments, recollect help benchmarks"
 app = typer.Typer(name="bench", help=HELP, epilog=PAGES, no_args_is_help=True, rich_markup_mode=None)
 PIPED_WIDTH = 180  # columns of a list that is not printed to a terminal
@@ -72,7 +72,9 @@ def pack(
     results: Annotated[list[Path], typer.Argument(help="Results: folders or files.")],
     out: Annotated[Path, typer.Option(help="File to write (.csv.gz, or .csv).")],
 ) -> None:
-    """Write completed runs to one file: sorted, errors rounded to ten digits, compressed, without times.
+    """Write completed runs to one small file.
+
+    Sorted, errors rounded to ten digits, compressed, without times.
 
     Example: recollect bench pack quick --out quick.csv.gz
     """
@@ -97,7 +99,10 @@ def table(
     ] = False,
     out: Annotated[Path | None, typer.Option(help="File to write; default: print the tables.")] = None,
 ) -> None:
-    """Print tables of results, with the paper's numbers where it has them."""
+    """Print tables of results.
+
+    With the paper's numbers, where it has them.
+    """
     from recollect._files import make_folder, write_atomically
     from recollect.bench.analysis.aggregate import aggregate_runs, common_runs
     from recollect.bench.analysis.result_tables import make_tables, render_tables
@@ -122,7 +127,10 @@ def figure(
     benchmark: Annotated[str | None, typer.Option(help="Only this benchmark.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("figures"),
 ) -> None:
-    """Draw figures of results as PNG and SVG: regret curves, ranks, weights, critical differences."""
+    """Draw figures of results.
+
+    Regret curves, ranks, weights and critical differences, as PNG and SVG.
+    """
     from recollect.bench.analysis.figures import KINDS, draw_figures
     from recollect.bench.experiment.results import load_results
 
@@ -137,7 +145,10 @@ def report(
     out: Annotated[Path, typer.Option(help="File for the page; an existing report is replaced.")] = Path("report.html"),
     benchmark: Benchmarks = None,
 ) -> None:
-    """Write results to one HTML page that works offline: overview, regret curves, ranks, worst cases, tables."""
+    """Write an HTML page about results.
+
+    Overview, regret curves, ranks, worst cases and tables. The page works offline.
+    """
     from recollect.bench.experiment.results import load_results
     from recollect.report.benchmark.benchmark_page import bench_page
     from recollect.report.page import render, write_page
@@ -156,7 +167,9 @@ def scaling(
     most: Annotated[int, typer.Option(min=5, help="Largest number of past runs for multi-task models.")] = 50,
     seconds_limit: Annotated[float, typer.Option(min=1, help="Stop measuring after about this many seconds.")] = 600.0,
 ) -> None:
-    """Measure how fitting time grows with past runs, and the time of weights with resamples; CSV and figure.
+    """Measure how fitting time grows with past runs.
+
+    And how the time of ranking weights grows with resamples. Writes a CSV file and a figure.
 
     Ctrl-C ends the measurements. The figure shows those that are finished; the same command resumes.
     """
@@ -187,7 +200,7 @@ def build(
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes that train.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the results and provenance.json.")] = Path("suite"),
     work: Annotated[Path | None, typer.Option(help="Folder for unfinished work; default: in the cache folder.")] = None,
-    dataset: Annotated[list[str] | None, typer.Option(help="Only this data set; may be repeated.")] = None,
+    dataset: Annotated[list[str] | None, typer.Option(help="Only this dataset; may be repeated.")] = None,
     first: Annotated[int | None, typer.Option(min=1, help="Only this many configurations per space.")] = None,
 ) -> None:
     """Train the models of the embedded suite. If interrupted, the same command resumes."""
@@ -209,7 +222,9 @@ def build(
 
 @app.command(name="list")
 def list_(as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False) -> None:
-    """List all benchmarks: tasks, hyperparameters, conditions, whether they work offline, licence and source.
+    """List all benchmarks.
+
+    With tasks, hyperparameters, conditions, whether they work offline, licence and source.
 
     Agreement is the mean rank correlation between the errors of two tasks: how much there is to transfer.
     """

@@ -37,7 +37,10 @@ def dashboard(
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
 ) -> None:
-    """Serve the reports of a memory on this machine; they update themselves while runs continue. Nothing is written."""
+    """Serve live reports of a memory on this machine.
+
+    The pages update while runs continue. Nothing is written to the memory.
+    """
     from recollect.cli.memory import messages, printable
     from recollect.report.dashboard.read_only import open_read_only
     from recollect.report.dashboard.server import check_installed, listen_address, read_token, serve

@@ -65,7 +65,10 @@ def demo(
 
 @app.command(epilog="Documentation: recollect help methods, and a page for each, such as recollect help methods/gp")
 def methods() -> None:
-    """List the tuning methods, one per line, with the section of the paper that defines them."""
+    """List the tuning methods.
+
+    One per line, with the section of the paper that defines it.
+    """
     from recollect.optimizer.catalog import CATALOG
 
     width = max(len(entry.name) for entry in CATALOG)

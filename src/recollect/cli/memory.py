@@ -32,7 +32,7 @@ UNLIMITED_WIDTH = 10_000  # of a table that goes to a file or another program, w
 
 app = typer.Typer(
     name="memory",
-    help="List, show, tag, import, export, copy, rename, remove and check past runs.",
+    help="List, show, import, export and change stored runs.",
     epilog="Documentation: recollect help memory",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -75,7 +75,9 @@ def list_(
     since: Since = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the runs of a memory: trials, failures, best value, direction, number of hyperparameters.
+    """List the runs of a memory.
+
+    With trials, failures, best value, direction and number of hyperparameters.
 
     \b
     Example:
@@ -102,7 +104,7 @@ def list_(
 
 @app.command()
 def problems(memory: Where, as_json: AsJson = False) -> None:
-    """List the problems of a memory with the numbers of their runs and trials.
+    """List the problems of a memory, with their runs and trials.
 
     \b
     Example:
@@ -131,7 +133,9 @@ def show(
     trial: Annotated[int | None, typer.Option(min=0, metavar="NUMBER", help="Show only this trial.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one run: its best configuration and, with --trials, all its trials, or everything about one --trial.
+    """Show one run and its best configuration.
+
+    --trials also shows all its trials, --trial everything about one of them.
 
     \b
     Examples:
@@ -179,7 +183,9 @@ def import_(  # noqa: PLR0913, PLR0917 - one argument for each option
     ] = None,
     skip_existing: SkipExisting = False,
 ) -> None:
-    """Read runs from another source and store them; the memory is created if it does not exist.
+    """Read runs from another source and store them.
+
+    The memory is created if it does not exist.
 
     Runs are stored in batches, each run whole or not at all. An import that was interrupted is continued with
     --skip-existing.
@@ -206,7 +212,9 @@ def export(
     problem: Problem = None,
     everything: Annotated[bool, typer.Option("--all", help="Write the runs of all problems.")] = False,
 ) -> None:
-    """Write the runs of a problem, or all, to a file that `recollect memory import` reads.
+    """Write runs to a file.
+
+    `recollect memory import` reads it.
 
     \b
     Example:
@@ -234,7 +242,9 @@ def export(
 
 @app.command()
 def check(memory: Where, as_json: AsJson = False) -> None:
-    """Read everything in a memory and list what is damaged and what to do; exit with code 1 if anything is.
+    """Look for damage in a memory.
+
+    Reads everything and lists what is damaged and what to do; exits with code 1 if anything is.
 
     \b
     Example:

@@ -36,7 +36,9 @@ def copy(
     problem: Problem = None,
     skip_existing: SkipExisting = False,
 ) -> None:
-    """Copy runs to another memory with everything that is stored with them; it is created if it does not exist.
+    """Copy runs to another memory.
+
+    Everything that is stored with them is copied. The other memory is created if it does not exist.
 
     \b
     Example:
@@ -58,7 +60,7 @@ def tag(
     remove: Annotated[list[str], typer.Option("--remove", metavar="TAG", help="Tag to remove.")] = [],  # noqa: B006
     note: Annotated[str | None, typer.Option(help='A remark on the run; "" removes it.')] = None,
 ) -> None:
-    """Add tags to a run, remove some, or set its note; without options, show them.
+    """Show or change the tags and the note of a run.
 
     \b
     Example:
@@ -80,7 +82,7 @@ def rename(
     task: OptionalTask = None,
     problem: Problem = None,
 ) -> None:
-    """Rename a task, or with --problem alone a problem.
+    """Rename a task or, with --problem alone, a problem.
 
     \b
     Example:
@@ -97,7 +99,9 @@ def rename(
 
 
 def remove(memory: Where, task: OptionalTask = None, problem: Problem = None, yes: Yes = False) -> None:
-    """Delete a run, or with --problem alone all runs of a problem, permanently, after confirmation.
+    """Delete a run or, with --problem alone, a problem.
+
+    Asks for confirmation. Deleted runs cannot be restored.
 
     \b
     Example:

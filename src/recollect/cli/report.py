@@ -36,7 +36,10 @@ def report(
     ] = None,
     out: Annotated[Path, typer.Option(help="File for the page; an existing page is replaced.")] = Path("report.html"),
 ) -> None:
-    """Write one HTML page that opens offline: of one run and what it learned from past runs, or of a whole memory."""
+    """Write an HTML page about a run or a memory.
+
+    With --task, the page is about that run and what it learned from past runs. It opens offline.
+    """
     from recollect.report.page import render, write_page
     from recollect.storage.memory import open_existing
 

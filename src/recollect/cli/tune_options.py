@@ -85,7 +85,7 @@ StopWhen = Annotated[
     str | None,
     typer.Option(
         metavar="unlikely",
-        help="Stop when a worthwhile improvement is unlikely, also judging by how past runs went on.",
+        help="Stop when a worthwhile improvement is unlikely, judged by the model and by past runs.",
     ),
 ]
 MinImprovement = Annotated[
@@ -127,7 +127,7 @@ Rename = Annotated[
     ),
 ]
 Tags = Annotated[
-    list[str] | None, typer.Option("--tag", metavar="TAG", help="Word to select the run by, later; may be repeated.")
+    list[str] | None, typer.Option("--tag", metavar="TAG", help="Label for selecting the run later; may be repeated.")
 ]
 Note = Annotated[str, typer.Option(metavar="TEXT", help="A remark on the run.")]
 Maximize = Annotated[bool, typer.Option("--maximize", help="Higher scores are better.")]

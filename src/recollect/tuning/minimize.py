@@ -134,13 +134,13 @@ def minimize(  # noqa: PLR0913 - the public interface
         max_failures: Stop when this many trials in a row have failed for the same reason before any has succeeded; None
             goes on.
         stop_when: ``"unlikely"`` stops when a worthwhile improvement in the trials left is unlikely, judged by the
-            model of this task and by how past runs went on from there.
+            model of this task and by how past runs continued from there.
         min_improvement: Smallest improvement that counts, for ``patience`` and ``stop_when``, in the objective's units.
             None: any for ``patience``, 1 % of the distance between median and best value for ``stop_when``.
         first: Configurations to try before all others, such as the one in use; those that were tried are skipped.
         callbacks: Functions that are called with the trial and the run so far after every trial of this call. One that
             raises `recollect.Stop` ends the run.
-        tags: Words to select the run by, later; added to those that the task has.
+        tags: Labels for selecting the run later; added to those that the task has.
         note: A remark on the run; replaces an earlier one.
         seed: Seed of the random streams; None for a different run every time.
         progress: Whether to show a progress bar at a terminal or in a notebook, and one line per trial elsewhere.

@@ -60,7 +60,7 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
             inside it, and the metric: ``"Pipeline(StandardScaler, SVC): accuracy"``.
         task: Name of the dataset; by default derived from the data and the scoring.
         rename: New names of parameters of earlier fits by their old ones, such as ``{"svc__C": "C"}``.
-        tags: Words to select the run by, later; added to those that the task has.
+        tags: Labels for selecting the run later; added to those that the task has.
         note: A remark on the run; replaces an earlier one.
         method: Name from `recollect.methods`, or a `recollect.Method`.
         scoring: As in ``GridSearchCV``. With several metrics the one that ``refit`` names is maximized, otherwise the
@@ -72,7 +72,7 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
         max_failures: Stop when this many candidates in a row have failed for the same reason before any has succeeded;
             None goes on.
         stop_when: ``"unlikely"`` stops when a worthwhile improvement in the candidates left is unlikely, judged by the
-            model of this dataset and by how earlier fits went on from there.
+            model of this dataset and by how earlier fits continued from there.
         min_improvement: Smallest improvement of the score that counts, for ``patience`` and ``stop_when``.
         first: Candidates (dicts of parameters) to try before all others.
         callbacks: Functions that are called with the trial and the run so far after every candidate of this fit. One

@@ -121,7 +121,7 @@ def test_the_examples_of_the_documentation_work(tmp_path: Path, monkeypatch: pyt
     lines = [line.partition("#")[0].strip() for line in BLOCKS[0].splitlines() if line.startswith("read_runs")]
     counts = [[len(run) for run in eval(line, names)] for line in lines]
     assert counts == [[3], [1], [3], [2], [2], [2], [7], [1], [1]]
-    maximized = eval(BLOCKS[2].strip(), names)
+    maximized = eval(BLOCKS[2].strip().splitlines()[-1], names)
     assert [(run.task, run.direction, run.configs) for run in maximized] == [
         ("iris", "maximize", [{"C": 0.5}]),
         ("wine", "maximize", [{"C": 2.0}]),

@@ -33,8 +33,10 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/architecture
 
-# There are as many test processes as cores: threads of the linear algebra would only be in their way.
+# There are as many test processes as cores: threads of the linear algebra would only be in their way. Byte code is
+# stored, even if the environment says otherwise: every process that a test starts would compile the package again.
 test test-unit test-lowest test-browser coverage: export OPENBLAS_NUM_THREADS := 1
+test test-unit test-lowest test-browser coverage: export PYTHONDONTWRITEBYTECODE :=
 
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .

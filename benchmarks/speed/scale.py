@@ -3,7 +3,8 @@
     OPENBLAS_NUM_THREADS=1 python benchmarks/speed/scale.py --parts long import start ask
     OPENBLAS_NUM_THREADS=1 python benchmarks/speed/scale.py --parts throughput --postgres postgresql://me@host/name
 
-    long         processor time of one trial of `minimize` with `random`, at 100 and at ``--trials`` trials of one task
+    long         processor time of one trial of `minimize` with `random`, the median of 300 from 100 and from
+                 ``--trials`` trials of one task on
     import       `recollect memory import` of ``--runs`` runs of 20 trials from JSON lines into SQLite
     start        from that memory to the first suggestion in a fresh process, with its peak of memory: with nothing
                  cached, and with the index of runs and all fits cached
@@ -33,6 +34,7 @@ import numpy as np
 from recollect import Optimizer, Run, compile_space, minimize, write_runs
 from recollect.numerics.arrays import FloatArray
 from recollect.optimizer.catalog import method
+from recollect.optimizer.default_method import DEFAULT_METHOD
 from recollect.optimizer.past_runs import align_past_runs, source_data
 from recollect.surrogate.kernels import Hyperparameters
 from recollect.transfer.fit_cache import FitCache
@@ -40,7 +42,8 @@ from recollect.transfer.source_fitting import _task
 
 RANGES = {"lr": (1e-5, 1.0, "log"), "drop": (0.0, 0.9), "layers": (1, 6), "opt": ["adam", "sgd"]}
 SPACE = compile_space(RANGES)
-TRIALS, METHOD = 20, "rgpe-taf"
+TRIALS = 20
+MEASURED_TRIALS = 300  # from 100 trials on, and at the end
 
 
 def made_runs(count: int) -> list[Run]:
@@ -60,11 +63,11 @@ def plausible_fit() -> FloatArray:
     return Hyperparameters.default(SPACE.kernel_shape.d).log()
 
 
-def cache_fits(runs: list[Run], folder: Path) -> None:
+def cache_fits(runs: list[Run], folder: Path, name: str) -> None:
     """Put a plausible fit of every run into the cache."""
     os.environ["RECOLLECT_CACHE"] = str(folder)
-    settings, shape = method(METHOD).sources, SPACE.kernel_shape
-    data = source_data(align_past_runs(runs, SPACE, "minimize", method(METHOD)))
+    settings, shape = method(name).sources, SPACE.kernel_shape
+    data = source_data(align_past_runs(runs, SPACE, "minimize", method(name)))
     FitCache.default().put({_task(run, shape, settings).key(): plausible_fit() for run in data})
 
 
@@ -89,15 +92,16 @@ def long_task(trials: int) -> None:
 
         with tempfile.TemporaryDirectory() as folder:
             where = None if name == "no memory" else Path(folder) / "m.db"
-            minimize(objective, SPACE, trials=trials + 100, memory=where, task="t", method="random", progress=False)
-        early, late = (1e3 * (times[start + 99] - times[start]) / 99 for start in (100, trials))
+            count = trials + MEASURED_TRIALS
+            minimize(objective, SPACE, trials=count, memory=where, task="t", method="random", progress=False)
+        early, late = (1e3 * np.median(np.diff(times[begin : begin + MEASURED_TRIALS])) for begin in (100, trials))
         print(f"{name}: {early:.2f} ms per trial at 100 trials, {late:.2f} ms at {trials}, ratio {late / early:.2f}")
 
 
-def import_runs(folder: Path, count: int) -> None:
+def import_runs(folder: Path, count: int, name: str) -> None:
     runs = made_runs(count)
     write_runs([Run(run.task, trials=run.trials, space=SPACE) for run in runs], folder / "runs.jsonl")
-    cache_fits(runs, folder / "cache")
+    cache_fits(runs, folder / "cache", name)
     command = [sys.executable, "-m", "recollect", "memory", "import", folder / "m.db", folder / "runs.jsonl"]
     begin, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([*command, "--problem", "p"], check=True, stdout=subprocess.DEVNULL)
@@ -124,29 +128,26 @@ print(json.dumps([read - begin[0], time.process_time() - begin[0], time.perf_cou
 """
 
 
-def start(folder: Path) -> None:
+def start(folder: Path, name: str) -> None:
     cases = (("nothing cached", "none"), ("fits cached", "cache"), ("fits and index cached", "cache"))
     for case, cache in cases:
-        command = [sys.executable, "-c", START, folder / "m.db", METHOD, repr(RANGES)]
+        command = [sys.executable, "-c", START, folder / "m.db", name, repr(RANGES)]
         environment = os.environ | {"RECOLLECT_CACHE": str(folder / cache)}
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if done.returncode:
             sys.exit(f"the start failed:\n{done.stderr[-2000:]}")
         read, ready, wall, memory, count = json.loads(done.stdout.splitlines()[-1])
-        print(
-            f"start from {count} past runs, {case}: reading {read:.1f} s, first suggestion after {ready:.1f} s of ",
-            end="",
-        )
-        print(f"processor time ({wall:.1f} s in all), {memory:.0f} MB", flush=True)
+        print(f"{name}: start from {count} past runs, {case}: reading {read:.1f} s, first suggestion after ", end="")
+        print(f"{ready:.1f} s of processor time ({wall:.1f} s in all), {memory:.0f} MB", flush=True)
 
 
-def ask(most: int) -> None:
+def ask(most: int, name: str) -> None:
     first = None
     FitCache.default = EverythingCached  # type: ignore[assignment,method-assign]
     for count in (10**power for power in range(2, 7) if 10**power <= most):
         runs = made_runs(count)
         begin = time.process_time()
-        optimizer = Optimizer(SPACE, runs, METHOD, horizon=50)
+        optimizer = Optimizer(SPACE, runs, name, horizon=50)
         prepared = time.process_time() - begin
         times = []
         for _ in range(23):
@@ -157,7 +158,7 @@ def ask(most: int) -> None:
         spent = float(np.mean(times[20:]))
         first = first or spent
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        print(f"ask with {count} past runs: {1e3 * spent:.0f} ms at 20 to 22 observations, ", end="")
+        print(f"{name}: ask with {count} past runs: {1e3 * spent:.0f} ms at 20 to 22 observations, ", end="")
         print(
             f"{spent / first:.1f} times that with 100; all 23: {sum(times):.1f} s, the longest {max(times):.2f} s; ",
             end="",
@@ -189,6 +190,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=5000, help="of the long task")
     parser.add_argument("--runs", type=int, default=10_000, help="to import and to start from")
     parser.add_argument("--past", type=int, default=10_000, help="most past runs of the part ask")
+    parser.add_argument("--method", default=DEFAULT_METHOD, help="of the parts start and ask")
     parser.add_argument("--postgres", help="URL of an empty PostgreSQL database for the part throughput")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -196,13 +198,13 @@ def main() -> None:
         if "long" in given.parts:
             long_task(given.trials)
         if "import" in given.parts or "start" in given.parts:
-            import_runs(folder, given.runs)
+            import_runs(folder, given.runs, given.method)
         if "start" in given.parts:
-            start(folder)
+            start(folder, given.method)
         if "ask" in given.parts:
-            ask(given.past)
+            ask(given.past, given.method)
         if "throughput" in given.parts:
-            throughput(["", given.postgres] if given.postgres else [""], 400)
+            throughput(["", given.postgres] if given.postgres else [""], 1200)
 
 
 if __name__ == "__main__":

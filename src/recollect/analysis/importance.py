@@ -7,9 +7,10 @@ trials. Trials that a tuner chose lie where it expected good values, so the resu
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,10 +19,11 @@ from recollect.errors import ConfigError
 from recollect.runs.run import Run
 from recollect.space.space import Space
 from recollect.storage.open import quiet_optuna
-from recollect.storage.optuna_conversion import distributions, params_of
+from recollect.storage.optuna_conversion import distributions, frozen_trial
 
 if TYPE_CHECKING:
     from optuna.study import Study
+    from optuna.trial import FrozenTrial
 
 MIN_TRIALS = 10  # trials with a value: of fewer, no part can be called the best
 MIN_BEST_TRIALS, BEST_SHARE = 5, 0.1  # the best are at least this many, and at least this share
@@ -63,19 +65,20 @@ def _optuna_study(run: Run, space: Space) -> Study:
     """Return the trials that succeeded and belong to the space as an Optuna study."""
     from optuna import create_study
     from optuna.storages import InMemoryStorage
-    from optuna.trial import create_trial
+    from optuna.trial import TrialState
 
     every = distributions(space)
     trials = []
-    for trial in run.succeeded:
+    for number, trial in enumerate(run.succeeded):
         config = {name: value for name, value in trial.config.items() if name in every}
-        try:
-            params = params_of(config, every)
-        except ConfigError:  # a value outside the space
-            continue
-        used = {name: every[name] for name in params}
-        trials.append(create_trial(params=params, distributions=used, value=trial.value))
+        with contextlib.suppress(ConfigError):  # a value outside the space
+            trials.append(frozen_trial(config, every, TrialState.COMPLETE, number=number, value=trial.value))
+
+    class GivenTrials(InMemoryStorage):
+        """A storage that has these trials; Optuna's own copies each that it is given, which takes most of the time."""
+
+        def get_all_trials(self, *_: Any, **__: Any) -> list[FrozenTrial]:
+            return trials
+
     with quiet_optuna():
-        study = create_study(storage=InMemoryStorage(), direction=run.direction)
-    study.add_trials(trials)
-    return study
+        return create_study(storage=GivenTrials(), direction=run.direction)

@@ -24,7 +24,7 @@ from recollect.optimizer.design import learned_design, predicted_costs
 from recollect.optimizer.method import Method
 from recollect.runs.run import Config, Run
 from recollect.runs.usability import MIN_TRIALS
-from recollect.space.alignment import Alignment, align
+from recollect.space.alignment import Alignment, align_all
 from recollect.space.inference import infer_space
 from recollect.space.sampling import sobol
 from recollect.space.serialization import to_json
@@ -137,7 +137,9 @@ class CommonSpace:
 def common_space(tasks: Sequence[StoredTask]) -> CommonSpace | None:
     """Return the space in which tasks are compared; None if nothing was tried anywhere."""
     spaces = [task.space for task in tasks if task.space is not None]
-    texts = list(map(to_json, spaces))
+    distinct = {id(space): space for space in spaces}  # many tasks share one
+    by_id = {key: to_json(space) for key, space in distinct.items()}
+    texts = [by_id[id(space)] for space in spaces]
     if not texts:
         configs = [config for task in tasks for config in task.run.configs]
         inferred = infer_space(configs, log_scales=True, list_tiny_ranges=False)
@@ -175,10 +177,10 @@ def model_tasks(tasks: Sequence[StoredTask], jobs: int | None = None) -> TaskMod
     if common is None:
         return None
     portfolio, space = method(PORTFOLIO_METHOD), common.space
-    alignments: dict[str, Alignment] = {}
+    aligned_tasks = align_all(space, [[trial.config for trial in task.run.usable] for task in tasks])
+    alignments = {task.name: aligned for task, aligned in zip(tasks, aligned_tasks, strict=True)}
     data = []
-    for task in tasks:
-        aligned = alignments[task.name] = align(space, [trial.config for trial in task.run.usable])
+    for task, aligned in zip(tasks, aligned_tasks, strict=True):
         y = task.run.y[aligned.kept]
         if len(y) >= MIN_TRIALS:
             data.append(SourceData(task.name, aligned.X, transform(y, portfolio.scaling)))

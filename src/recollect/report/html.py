@@ -10,12 +10,14 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from html import escape
 from typing import Any, TypeAlias
 
 from recollect.errors import InputError
 
 VOID_ELEMENTS = frozenset({"meta", "br", "hr", "col", "input"})
+LOADING_ATTRIBUTES = frozenset({"style", "src", "srcdoc"})
 ATTRIBUTE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 INTERNAL_LINK = re.compile(r"#|/(?!/)")  # into the page, or to another page of this server
 INVALID = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")  # not allowed in HTML or UTF-8
@@ -67,11 +69,16 @@ def verbatim(name: str, content: str) -> Html:
 
 
 def _attribute(name: str, value: str | int | bool | None) -> str:
-    lower = name.lower()
-    if not ATTRIBUTE_NAME.fullmatch(name) or lower.startswith("on") or lower in ("style", "src", "srcdoc"):
+    if not _is_harmless(name):
         raise InputError(f"tag: expected an attribute that loads and runs nothing, got {name!r}")
-    if lower == "href" and not INTERNAL_LINK.match(str(value)):
+    if name.lower() == "href" and not INTERNAL_LINK.match(str(value)):
         raise InputError(f"tag: expected a link into the page (#...) or to the same server (/...), got {value!r}")
     if value is None or value is False:
         return ""
     return f" {name}" if value is True else f' {name}="{escaped(str(value))}"'
+
+
+@cache
+def _is_harmless(name: str) -> bool:
+    lower = name.lower()
+    return bool(ATTRIBUTE_NAME.fullmatch(name)) and not lower.startswith("on") and lower not in LOADING_ATTRIBUTES

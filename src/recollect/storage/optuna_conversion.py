@@ -64,9 +64,14 @@ def params_of(config: Mapping[str, Any], known: Mapping[str, BaseDistribution]) 
 
 
 def frozen_trial(
-    config: Mapping[str, Any], known: Mapping[str, BaseDistribution], state: TrialState, **fields: Any
+    config: Mapping[str, Any],
+    known: Mapping[str, BaseDistribution],
+    state: TrialState,
+    *,
+    number: int = -1,
+    **fields: Any,
 ) -> FrozenTrial:
-    """Return a configuration as a trial that a storage can add; ``fields`` are further fields of FrozenTrial."""
+    """Return a configuration as a trial; without a number, a storage can add it; fields: others of FrozenTrial."""
     from optuna.trial import FrozenTrial
 
     params = params_of(config, known)
@@ -74,7 +79,9 @@ def frozen_trial(
         name: {} for name in ("user_attrs", "system_attrs", "intermediate_values")
     }
     used = {name: known[name] for name in params}
-    return FrozenTrial(number=-1, trial_id=-1, state=state, params=params, distributions=used, **(empty | fields))
+    return FrozenTrial(
+        number=number, trial_id=number, state=state, params=params, distributions=used, **(empty | fields)
+    )
 
 
 def fit_value(name: str, distribution: BaseDistribution, value: Any) -> Any:

@@ -177,7 +177,7 @@ def model_tasks(tasks: Sequence[StoredTask], jobs: int | None = None) -> TaskMod
     if common is None:
         return None
     portfolio, space = method(PORTFOLIO_METHOD), common.space
-    aligned_tasks = align_all(space, [[trial.config for trial in task.run.usable] for task in tasks])
+    aligned_tasks = align_all(space, [task.run.columns.usable_configs() for task in tasks])
     alignments = {task.name: aligned for task, aligned in zip(tasks, aligned_tasks, strict=True)}
     data = []
     for task, aligned in zip(tasks, aligned_tasks, strict=True):

@@ -346,7 +346,7 @@ class TrialQueue:
         from optuna.trial import TrialState
 
         start = datetime.now() if state == TrialState.RUNNING else None
-        fields = {"datetime_start": start, "user_attrs": user, "system_attrs": system}
+        fields: dict[str, Any] = {"datetime_start": start, "user_attrs": user, "system_attrs": system}
         return frozen_trial(config, self._distributions, state, **fields)
 
 

@@ -47,6 +47,7 @@ def test_it_suggests_what_the_optimizer_suggests_and_returns_the_best() -> None:
     assert opt.best is not None
     assert result.best_config == opt.best.config
     assert result.best_value == opt.best.value
+    assert result.best == result.run.best
     assert result.stopped == "14 of 14 trials finished"
     assert f"best {result.best_value:.6g}" in str(result)
     assert result.explain().trials == 14

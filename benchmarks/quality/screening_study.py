@@ -8,13 +8,14 @@ Each method is run twice on the same tasks, past runs and seeds: with all past r
 them. Past runs are random trials of all other tasks: one run of each on Oboe (418 data sets), and 21 runs of each with
 seeds of their own on svm-grid (49 other data sets, 1,029 past runs). DIR is the folder of the tables that do not come
 with recollect. Finished runs are appended to the file and not repeated; the last lines are the comparison, by the
-Wilcoxon test over tasks.
+Wilcoxon test over tasks, each with the mean regret of its seeds.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import itertools
 import os
 from collections import defaultdict
 from dataclasses import replace
@@ -25,6 +26,7 @@ from scipy.stats import wilcoxon
 
 import recollect
 from recollect.bench.benchmark import Benchmark
+from recollect.numerics.arrays import FloatArray
 from recollect.transfer.screening import Screening
 
 RUNS_OF_EACH = {"oboe": 1, "oboe-ksvm": 1, "oboe-gbt": 1, "svm-grid": 21}
@@ -45,12 +47,14 @@ def past_runs(benchmark: Benchmark, repetitions: int) -> dict[str, list[recollec
     return runs
 
 
-def regret_curve(benchmark: Benchmark, name: str, past: list[recollect.Run], method: str, limit: int) -> list[float]:
+def regret_curve(
+    benchmark: Benchmark, name: str, past: list[recollect.Run], method: str, *, limit: int, seed: int
+) -> list[float]:
     """Return the regret after each evaluation; 0 is the best configuration of the task, 100 the worst."""
     task = benchmark.task(name)
     screened = replace(recollect.method(method), screening=Screening(limit))
     optimizer = recollect.Optimizer(
-        benchmark.space, past, screened, horizon=EVALUATIONS, seed=1, candidates=task.candidates
+        benchmark.space, past, screened, horizon=EVALUATIONS, seed=seed, candidates=task.candidates
     )
     values = []
     for _ in range(EVALUATIONS):
@@ -63,20 +67,30 @@ def regret_curve(benchmark: Benchmark, name: str, past: list[recollect.Run], met
 
 def show(path: Path) -> None:
     """Print mean regrets with all and with few past runs, and the p-values of their differences."""
-    curves: dict[tuple[str, str, str], dict[int, list[float]]] = defaultdict(dict)
+    curves: dict[tuple[str, str, str, str], dict[int, list[float]]] = defaultdict(dict)
     with path.open(newline="") as file:
-        for table, task, method, limit, *curve in csv.reader(file):
-            curves[table, method, task][int(limit)] = [float(value) for value in curve]
+        for table, task, seed, method, limit, *curve in csv.reader(file):
+            curves[table, method, task, seed][int(limit)] = [float(value) for value in curve]
     for table, method in dict.fromkeys(key[:2] for key in curves):
-        entries = [entry for key, entry in curves.items() if key[:2] == (table, method) and ALL in entry]
-        for few_runs in sorted({number for entry in entries for number in entry} - {ALL}):
-            pairs = np.array([(entry[few_runs], entry[ALL]) for entry in entries if few_runs in entry])
-            print(f"{table}, {method}: {len(pairs)} tasks, regret with at most {few_runs} past runs and with all")
+        entries = {key[2:]: entry for key, entry in curves.items() if key[:2] == (table, method) and ALL in entry}
+        for few_runs in sorted({number for entry in entries.values() for number in entry} - {ALL}):
+            by_task: dict[str, list[tuple[list[float], list[float]]]] = defaultdict(list)
+            for (task, _), entry in entries.items():
+                if few_runs in entry:
+                    by_task[task].append((entry[few_runs], entry[ALL]))
+            pairs = np.array([np.mean(curve_pairs, axis=0) for curve_pairs in by_task.values()])
+            runs = sum(map(len, by_task.values()))
+            title = f"{len(pairs)} tasks, {runs} pairs of runs, regret with at most {few_runs} past runs and with all"
+            print(f"{table}, {method}: {title}")
             for count in SHOWN:
-                few, every = pairs[:, :, count - 1].T
-                p = wilcoxon(few, every).pvalue if (few != every).any() else 1.0
-                wins = f"lower {np.sum(few < every)}, higher {np.sum(few > every)}"
-                print(f"  after {count:2}: {few.mean():6.2f} {every.mean():6.2f}  {wins}, p = {p:.2f}")
+                show_difference(f"after {count:2}", *pairs[:, :, count - 1].T)
+            show_difference("mean of all", *pairs.mean(axis=2).T)
+
+
+def show_difference(title: str, few: FloatArray, every: FloatArray) -> None:
+    p = wilcoxon(few, every).pvalue if (few != every).any() else 1.0
+    wins = f"lower {np.sum(few < every)}, higher {np.sum(few > every)}"
+    print(f"  {title:<11}: {few.mean():6.2f} {every.mean():6.2f}  {wins}, p = {p:.2f}")
 
 
 def main() -> None:
@@ -85,26 +99,28 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--tables", nargs="+", choices=RUNS_OF_EACH, default=["oboe-ksvm", "svm-grid"])
     parser.add_argument("--methods", nargs="+", default=["rgpe-taf", "task-prior"])
-    parser.add_argument("--tasks", type=int, default=30, help="tasks per table, spread over all")
+    parser.add_argument("--tasks", type=int, default=50, help="tasks per table, spread over all")
+    parser.add_argument("--seeds", type=int, default=3, help="runs per task")
     parser.add_argument("--limits", type=int, nargs="+", default=[256])
     options = parser.parse_args()
     if options.data:
         os.environ["RECOLLECT_DATA"] = options.data
     with options.out.open("a+", newline="", buffering=1) as file:
         file.seek(0)
-        finished = {tuple(row[:4]) for row in csv.reader(file)}
+        finished = {tuple(row[:5]) for row in csv.reader(file)}
         writer = csv.writer(file)
         for table in options.tables if options.tasks else ():
             benchmark = recollect.bench.load(table)
             past = past_runs(benchmark, RUNS_OF_EACH[table])
             chosen = np.linspace(0, len(benchmark.tasks) - 1, min(options.tasks, len(benchmark.tasks))).astype(int)
-            for name in (benchmark.tasks[number] for number in np.random.default_rng(0).permutation(chosen)):
-                others = [run for other, runs in past.items() if other != name for run in runs]
-                for method in options.methods:
-                    for limit in (ALL, *options.limits):
-                        if (table, name, method, str(limit)) not in finished:
-                            curve = regret_curve(benchmark, name, others, method, limit)
-                            writer.writerow([table, name, method, limit, *(f"{value:.4g}" for value in curve)])
+            names = [benchmark.tasks[number] for number in np.random.default_rng(0).permutation(chosen)]
+            for seed, name, method, limit in itertools.product(
+                range(1, options.seeds + 1), names, options.methods, (ALL, *options.limits)
+            ):
+                if (table, name, str(seed), method, str(limit)) not in finished:
+                    others = [run for other, runs in past.items() if other != name for run in runs]
+                    curve = regret_curve(benchmark, name, others, method, limit=limit, seed=seed)
+                    writer.writerow([table, name, seed, method, limit, *(f"{value:.4g}" for value in curve)])
     show(options.out)
 
 

@@ -12,7 +12,7 @@ import pytest
 from recollect.bench.analysis.aggregate import aggregate_runs
 from recollect.bench.analysis.result_tables import make_tables
 from recollect.bench.experiment.executors import LocalExecutor
-from recollect.bench.experiment.plan import Plan, load_plan
+from recollect.bench.experiment.plan import KEYS, Plan, load_plan
 from recollect.bench.experiment.results import read_results
 from recollect.bench.experiment.runner import run_experiment
 
@@ -32,6 +32,19 @@ def folder(tmp_path: Path) -> Path:
     plan = block("toml", "mypkg:MyOptimizer").replace("command: python", f"command: {sys.executable}")
     (tmp_path / "plan.toml").write_text(plan)
     return tmp_path
+
+
+def test_the_first_plan_of_the_page_runs(tmp_path: Path) -> None:
+    (tmp_path / "plan.toml").write_text(block("toml", '"own-svm"  # comes with'))
+    plan = load_plan(tmp_path / "plan.toml")
+    summary = run_experiment(plan, tmp_path / "study", executor=LocalExecutor())
+    assert (summary.runs, summary.failed) == (len(plan.methods) * 3, ())
+
+
+def test_the_page_lists_every_key_of_a_plan() -> None:
+    rows = re.findall(r"^\| (`.*?) \|", PAGE.read_text(), re.MULTILINE)
+    listed = {name for row in rows for name in re.findall(r"`\[*([a-z]+)\]*`", row)}
+    assert listed >= {key for keys in KEYS.values() for key in keys}
 
 
 def only_the_program(folder: Path) -> Plan:

@@ -23,6 +23,7 @@ from recollect.progress import progress_bars
 
 if TYPE_CHECKING:
     from recollect.runs.run import Run
+    from recollect.storage.memory import Memory
     from recollect.storage.run_reading import StoredRun
     from recollect.storage.run_writing import Report
     from recollect.storage.studies import TaskStudy
@@ -56,6 +57,9 @@ PROBLEM_HELP = "Name of the model or program; runs with the same name learn from
 Where = Annotated[str, typer.Argument(metavar="MEMORY", help="File name or storage URL of the memory.")]
 Problem = Annotated[str | None, typer.Option(help=PROBLEM_HELP, autocompletion=complete_problem)]
 Task = Annotated[str, typer.Option(help="Name of the dataset or instance of the run.", autocompletion=complete_task)]
+OnlyTask = Annotated[
+    str | None, typer.Option(help="Name of the task; not needed if there is only one.", autocompletion=complete_task)
+]
 Source = Annotated[str, typer.Argument(help="CSV or JSON lines, another memory, Optuna storage, MLflow, W&B, SMAC3.")]
 IMPORT_PROBLEM_HELP = """Problem to store the runs in. Default: "default"; runs of another memory keep their problems.
 If another memory has this problem, only its runs of this problem are read."""
@@ -127,7 +131,7 @@ def problems(memory: Where, as_json: AsJson = False) -> None:
 @app.command()
 def show(
     memory: Where,
-    task: Task,
+    task: OnlyTask = None,
     problem: Problem = None,
     trials: Annotated[bool, typer.Option("--trials", help="Also show all trials.")] = False,
     trial: Annotated[int | None, typer.Option(min=0, metavar="NUMBER", help="Show only this trial.")] = None,
@@ -144,15 +148,18 @@ def show(
     """
     from recollect.storage.memory import open_existing
 
+    with messages():
+        opened = open_existing(memory)
+        task = _only_task(opened, problem) if task is None else task
     if trial is not None:
         from recollect.cli.show_trial import print_trial
         from recollect.storage.trial_details import read_trial
 
         with messages():
-            details = read_trial(open_existing(memory).store, task, trial, problem)
+            details = read_trial(opened.store, task, trial, problem)
         return print_trial(details, as_json=as_json)
     with messages():
-        stored = open_existing(memory).stored_run(task, problem)
+        stored = opened.stored_run(task, problem)
     facts, best = _summary(stored), stored.run.best
     if as_json:
         every = [{**dataclasses.asdict(trial), "state": trial.state.value} for trial in stored.run.trials]
@@ -167,6 +174,15 @@ def show(
     if trials:
         typer.echo("\ntrials:")
         _print_trials(stored.run)
+
+
+def _only_task(memory: Memory, problem: str | None) -> str:
+    """Return the task of a memory that has one; InputError with the names of all tasks for others."""
+    tasks = memory.tasks(problem)
+    if len(tasks) != 1:
+        names = f"one of the tasks {name_list(map(repr, tasks))}" if tasks else "a run, but there is none"
+        raise InputError(f"{memory.store.name}: expected --task, {names}")
+    return tasks[0]
 
 
 @app.command(name="import", epilog="Documentation: recollect help importing")

@@ -26,6 +26,8 @@ ENTRY_POINTS = "recollect.callbacks"
 TRACKERS = {"mlflow": "MLflowCallback", "wandb": "WandbCallback"}
 """The classes of `recollect.trackers`, by name."""
 
+MIN_SECONDS_SHOWN = 0.001  # shorter durations say nothing
+
 
 def check_callbacks(callbacks: Iterable[Callback]) -> list[Callback]:
     """Return callbacks as a list; InputTypeError for anything that cannot be called."""
@@ -83,6 +85,6 @@ def progress_line(trial: Trial, run: Run, budget: int) -> str:
     """Return what is printed about a finished trial where there is no progress bar."""
     number = len(run) - 1 if trial.number is None else trial.number
     ended = "failed" if trial.value is None else f"{trial.value:.6g}"
-    took = "" if trial.seconds is None else f" in {trial.seconds:.3g} s"
+    took = "" if trial.seconds is None or trial.seconds < MIN_SECONDS_SHOWN else f" in {trial.seconds:.3g} s"
     best = "" if run.best is None else f", best {run.best.value:.6g}"
     return f"trial {number}: {ended}{took}{best}, {len(run)} of {plural(budget, 'trial')}"

@@ -10,7 +10,7 @@ from typing import Any
 
 from recollect._text import plural
 from recollect.optimizer.explanation import Explanation
-from recollect.runs.run import Config, Run
+from recollect.runs.run import Config, Run, Trial
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -34,6 +34,11 @@ class Result:
     past: tuple[Run, ...]
     settings: Mapping[str, Any]
     influences: tuple[Mapping[str, Any] | None, ...]
+
+    @property
+    def best(self) -> Trial | None:
+        """The best trial, the first of those tied; None if no trial succeeded."""
+        return self.run.best
 
     @property
     def best_config(self) -> Config | None:

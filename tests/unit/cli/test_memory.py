@@ -191,6 +191,14 @@ def test_a_run_is_shown_with_its_best_configuration_in_full(recollect: Recollect
     assert "trials:" not in done.out
 
 
+def test_the_only_run_is_shown_without_its_name(recollect: Recollect, stored: Path, tmp_path: Path) -> None:
+    refused(recollect("memory", "show", stored), "--task", "'covertype'", "'adult'")
+    recollect("memory", "copy", stored, tmp_path / "one.db", "--problem", "forest")
+    shown = recollect("memory", "show", tmp_path / "one.db", "--json").out
+    assert shown == recollect("memory", "show", stored, "--problem", "forest", "--json").out
+    assert json.loads(shown)["problem"] == "forest"
+
+
 def test_all_trials_are_shown_when_asked_for(recollect: Recollect, stored: Path) -> None:
     done = recollect("memory", "show", stored, "--task", "adult", "--trials")
     rows = cells(done.out.partition("trials:\n")[2])

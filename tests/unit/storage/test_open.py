@@ -247,3 +247,11 @@ def test_a_memory_that_nobody_closes_leaves_no_open_connection_behind(tmp_path: 
     del memory
     gc.collect()
     assert "Connections in pool: 0" in pool.status()
+
+
+def test_a_database_of_an_old_optuna_is_refused_with_the_command_that_upgrades_it(file: Path) -> None:
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("update alembic_version set version_num = 'v2.6.0.a'")
+    with pytest.raises(StorageError) as caught:
+        resume(file)
+    assert f"optuna storage upgrade --storage sqlite:///{file}" in str(caught.value)

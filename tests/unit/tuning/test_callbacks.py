@@ -11,7 +11,7 @@ import pytest
 
 from recollect import ConfigError, FailedTrialWarning, InputError, Memory, Run, Stop, Trial, maximize, minimize
 from recollect.tuning import callbacks as module
-from recollect.tuning.callbacks import callback_named
+from recollect.tuning.callbacks import callback_named, progress_line
 
 SPACE = {"a": (0.0, 1.0), "k": ["x", "y"]}
 QUIET: dict[str, Any] = {"method": "random", "progress": False}
@@ -102,11 +102,17 @@ def test_the_log_reports_starts_results_failures_and_the_end(caplog: pytest.LogC
     assert "out of luck" in caplog.records[3].message
 
 
+@pytest.mark.parametrize(("seconds", "shown"), [(2.5, " in 2.5 s"), (1e-5, ""), (None, "")])
+def test_a_line_has_the_duration_of_a_trial_unless_it_is_negligible(seconds: float | None, shown: str) -> None:
+    run = Run("t", trials=[Trial({"a": 1}, 0.25, seconds=seconds)])
+    assert progress_line(run.trials[0], run, 3) == f"trial 0: 0.25{shown}, best 0.25, 1 of 3 trials"
+
+
 def test_without_a_terminal_there_is_a_line_per_trial(capsys: pytest.CaptureFixture[str]) -> None:
     result = minimize(value, SPACE, trials=3, method="random", first=[{"a": 0.25, "k": "x"}])
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(":")[0] for line in lines] == ["trial 0", "trial 1", "trial 2"]
-    assert "trial 0: 0.25 in " in lines[0]
+    assert lines[0].startswith("trial 0: 0.25")
     assert "best 0.25, 1 of 3 trials" in lines[0]
     assert f"best {result.best_value:.6g}, 3 of 3 trials" in lines[2]
     minimize(value, SPACE, trials=3, **QUIET)

@@ -23,7 +23,7 @@ from recollect.storage.sql_read import read_studies
 from recollect.storage.studies import SETTINGS_KEY, VOID_KEY
 from recollect.tuning import minimize as minimize_module
 from recollect.tuning import worker as worker_module
-from recollect.tuning.minimize import maximize, minimize
+from recollect.tuning.minimize import maximize, minimize, worker_count
 from recollect.tuning.trial_queue import TrialQueue
 
 SPACE: dict[str, Any] = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
@@ -47,6 +47,7 @@ def test_it_suggests_what_the_optimizer_suggests_and_returns_the_best() -> None:
     assert opt.best is not None
     assert result.best_config == opt.best.config
     assert result.best_value == opt.best.value
+    assert result.best == result.run.best
     assert result.stopped == "14 of 14 trials finished"
     assert f"best {result.best_value:.6g}" in str(result)
     assert result.explain().trials == 14
@@ -393,3 +394,9 @@ def test_why_trials_were_suggested_and_how_it_was_tuned_is_kept(tmp_path: Path) 
 def test_the_repr_of_a_result_is_one_short_line() -> None:
     result = minimize(lambda config: config["a"], {"a": (0.0, 1.0)}, trials=3, task="t", method="random")
     assert repr(result) == f"<Result of 'default', 't': 3 trials, best value {result.best_value!r}>"
+
+
+@pytest.mark.parametrize(("workers", "count"), [(1, 1), (5, 5), (-1, 3)])
+def test_minus_one_worker_stands_for_one_per_core(workers: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minimize_module, "available_cores", lambda: 3)
+    assert worker_count(workers) == count

@@ -1,6 +1,6 @@
 """A dict with one entry per hyperparameter.
 
-    (lo, hi)          two ints: integer; otherwise: float        (lo, hi, "log")   the same on a log scale
+    (lo, hi)          two ints: integer; otherwise: float        (lo, hi, "log")   the same on a log scale; a list, too
     [a, b, c], array  choices; at least three numbers in rising  range(2, 21, 2)   integers, with a step
                       or falling order keep their order          3, "adam", None   constant
     {"low": lo, "high": hi}                                      a range, also with "log": True or "step": s
@@ -84,7 +84,7 @@ def hyperparameter_of(name: str, spec: Any) -> Hyperparameter[Any, Any]:  # noqa
             raise SpaceError(f"{name!r}: expected choices as an array of one dimension, got shape {spec.shape}")
         return _choices(name, spec.tolist(), ordered=None)
     if isinstance(spec, list):
-        return _choices(name, spec, ordered=None)
+        return _range(name, tuple(spec)) if _is_log_range(spec) else _choices(name, spec, ordered=None)
     if isinstance(spec, float) and not math.isfinite(spec):
         raise SpaceError(f"{name!r}: a constant must be finite, got {spec!r}")
     if spec is None or isinstance(spec, str | numbers.Real):
@@ -112,6 +112,11 @@ def in_order(choices: Sequence[Any]) -> bool:
         return False
     rising = [first < second for first, second in itertools.pairwise(choices)]
     return all(rising) or not any(rising)
+
+
+def _is_log_range(spec: list[Any]) -> bool:
+    """Return whether a list is a range on a log scale, as it comes from JSON, which has no tuples."""
+    return len(spec) == 3 and all(map(_is_number, spec[:2])) and isinstance(spec[2], str) and spec[2] == "log"
 
 
 def _is_number(value: Any) -> bool:

@@ -4,6 +4,7 @@ A file has one entry per hyperparameter, as in `recollect.space.notations.entrie
 such objects (`alternatives`) or ConfigSpace's own format::
 
     {"low": 1e-4, "high": 0.1, "log": true}     a range; of integers if both bounds are; also with "step"
+    [1e-4, 0.1, "log"]                          the same, short
     ["rbf", "poly"], {"choices": [16, 32]}      choices
     3, "adam", true, null                       a constant
 

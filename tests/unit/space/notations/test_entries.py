@@ -24,6 +24,7 @@ def column_of(entry: Any) -> SpaceColumn:
     "entry",
     [
         (1e-3, 1e3, "log"),
+        [1e-3, 1e3, "log"],  # from JSON
         stats.loguniform(1e-3, 1e3),
         stats.reciprocal(1e-3, 1e3),
         stats.loguniform(1e-4, 1e2, scale=10),
@@ -99,6 +100,8 @@ def test_ordered_choices(entry: Any, choices: tuple[Any, ...]) -> None:
         [1, 2],
         [True, False],
         [1, "a", 2],
+        ["a", "b", "log"],
+        {"choices": [1, 2, "log"]},
         [0.1, None, 0.2],
         np.array(["a", "b", "c"]),
         {"choices": [1, 2, 3], "ordered": False},

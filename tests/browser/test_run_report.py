@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
 
 PROGRESS, WEIGHTS = "Did it find good values sooner", "Who decided what was tried?"
+PRIOR, COUNTED = "How much did the past count?", "Which past runs counted?"
 BEST, IMPORTANCE = "What do the best trials have in common?", "Which hyperparameters set the best trials apart?"
 SLICES, CHOICES = "Where along each hyperparameter", "Which choices gave good values?"
 PAST = "Which past runs were useful?"
@@ -188,9 +189,10 @@ def test_pointing_tells_the_trial_and_its_numbers(opened: Opened) -> None:
     progress = figure(page, PROGRESS).locator(".plot")
     last = progress.evaluate("plot => plot._fullData.length - 1")
     assert "best value" in hover(page, progress, last, 0)
-    layer = hover(page, figure(page, WEIGHTS).locator(".plot"), 0, 3)
-    assert layer.startswith("this task")
-    assert "% of the weight" in layer
+    for question, label in ((PRIOR, "past runs say nothing"), (COUNTED, "this task")):
+        layer = hover(page, figure(page, question).locator(".plot"), 0, 3)
+        assert layer.startswith(label)
+        assert "%" in layer
     assert "cost: " in hover(page, figure(page, SLICES).locator(".plot"), 0, 0)
     assert "kernel: " in hover(page, figure(page, CHOICES).locator(".plot"), 0, 0)
     lines = figure(page, BEST).locator(".plot")
@@ -224,7 +226,7 @@ def test_figures_follow_the_scheme_of_the_reader_while_the_page_is_open(opened: 
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
         page.wait_for_function(IN_SCHEME, arg=scheme)
-        area = figure(page, WEIGHTS).locator(".plot")
+        area = figure(page, COUNTED).locator(".plot")
         labels = figure(page, BEST).locator(".plot .annotation .bg").first
         seen[scheme] = (
             area.evaluate("plot => plot._fullData[1].fillcolor"),
@@ -236,7 +238,7 @@ def test_figures_follow_the_scheme_of_the_reader_while_the_page_is_open(opened: 
 
 
 def test_a_key_takes_a_past_run_out_of_the_figure(opened: Opened) -> None:
-    part = figure(opened.page, WEIGHTS)
+    part = figure(opened.page, COUNTED)
     key = part.locator(".keys button").nth(1)
     shown = "plot => plot._fullData[1].visible === true"
     for wanted in (False, True):
@@ -301,7 +303,7 @@ def test_a_thousand_trials_and_a_hundred_past_runs_open_within_three_seconds(ope
 def test_a_long_run_is_thinned_out_and_says_so(long: Opened) -> None:
     page = long.page
     assert "Neighbouring trials are averaged" in (figure(page, WEIGHTS).locator(".more").text_content() or "")
-    assert "are not drawn" in (figure(page, BEST).locator("figcaption").text_content() or "")
+    assert "are not drawn" in (figure(page, BEST).locator(".more").text_content() or "")
     assert figure(page, WEIGHTS).locator(".keys li").count() == 8
     past = page.locator(".table", has=page.locator("h3", has_text=PAST)).first
     assert past.locator(".bar output").text_content() == "100 rows"

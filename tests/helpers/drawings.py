@@ -19,8 +19,15 @@ def figures_of(page: Page) -> Iterator[Figure]:
     yield from (part for section in page.sections for part in section.parts if isinstance(part, Figure))
 
 
+def check_caption(figure: Figure) -> None:
+    """The caption is one sentence: what else there is to say stands behind "More"."""
+    assert figure.caption.endswith(".")
+    assert re.search(r"[.!?] +[A-Z]", figure.caption) is None, figure.caption
+
+
 def check_drawable(figure: Figure) -> None:
     """Plotly accepts the figure, its colours are there by day and night, and its keys switch what there is."""
+    check_caption(figure)
     graph_objects = pytest.importorskip("plotly.graph_objects", reason="pages embed plotly's script")
     graph_objects.Figure(data=_with_colours(figure.traces), layout=_with_colours(figure.layout))
     for name in re.findall(r"@(\w+)", str((figure.traces, figure.layout))):

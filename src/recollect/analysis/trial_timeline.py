@@ -7,6 +7,7 @@ was added (`recollect.storage.run_writing`), so their times only tell how long e
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -33,13 +34,17 @@ class TrialSpan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timeline:
-    """All trials with known times; lanes are workers, or as many as ran at once; left_out: trials that have no lane."""
+    """All trials with known times, in lanes; left_out: trials that have no lane.
+
+    by_worker: whether workers are known. A worker that ran several trials at once has several lanes.
+    """
 
     began: datetime
     lanes: tuple[str, ...]
     spans: tuple[TrialSpan, ...]
     by_worker: bool
     left_out: int
+    workers: int  # 0 if they are unknown
 
     @property
     def busy(self) -> float:
@@ -67,17 +72,19 @@ def timeline(records: Sequence[TrialRecord]) -> Timeline | None:
         lanes[lane : lane + 1] = [(name, end)]
         if lane < MAX_LANES:
             spans.append(TrialSpan(record, lane, (start - began).total_seconds(), (end - began).total_seconds()))
-    names = tuple(_lane_name(lanes, place) for place in range(min(len(lanes), MAX_LANES)))
-    return Timeline(began, names, tuple(spans), by_worker, len(timed) - len(spans))
+    names = lane_names([worker for worker, _ in lanes])[:MAX_LANES]
+    return Timeline(began, names, tuple(spans), by_worker, len(timed) - len(spans), len(known) if by_worker else 0)
 
 
-def _lane_name(lanes: Sequence[tuple[str, datetime]], place: int) -> str:
-    """Return the name of a lane; a worker that runs several trials at once has several lanes."""
-    worker = lanes[place][0]
-    if not worker:
-        return f"lane {place}"
-    before = sum(other == worker for other, _ in lanes[:place])
-    return f"{worker} ({before})" if before else worker
+def lane_names(workers: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of lanes, given the worker of each; several lanes of one worker are numbered as its slots."""
+    counts, seen = Counter(workers), Counter[str]()
+    names = []
+    for worker in workers:
+        seen[worker] += 1
+        slot = f"slot {seen[worker]}"
+        names.append(slot if not worker else worker if counts[worker] == 1 else f"{worker}, {slot}")
+    return tuple(names)
 
 
 def _ends(record: TrialRecord) -> tuple[datetime, datetime] | None:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from recollect.errors import InputError
 from recollect.report.formatting import ON_AXIS, printable
-from recollect.report.html import Html, data_block, tag
+from recollect.report.html import Child, Html, data_block, tag
 from recollect.report.table import Table, scrolling_table
 
 COLOURS = ("blue", "vermillion", "green", "pink", "orange", "sky")
@@ -76,6 +76,7 @@ class Figure:
     square: bool = False  # as high as wide, at most 600 pixels; ``height`` is not used
     wide: bool = False  # over the whole width of the page
     trials: bool = False  # customdata starts with the number of a trial, which a click opens
+    numbers_shown: bool = False  # whether the table is open at first: of a low figure beside a high one
     brush: Spec | None = None  # for parallel coordinates: see ``brushing`` in assets/figures.js
 
 
@@ -88,8 +89,10 @@ def figure_html(figure: Figure, identity: str) -> Html:
     plot = tag("div", {"class": "plot square" if figure.square else "plot", **label}, "" if figure.square else hold)
     more = tag("p", {}, figure.more)
     details = [tag("details", {"class": "more"}, tag("summary", {}, "More"), more)] if figure.more else []
-    numbers = tag("details", {}, tag("summary", {}, "Numbers of this figure"), scrolling_table(figure.table))
-    foot = tag("div", {"class": "foot"}, *details, *_brush_controls(figure), numbers)
+    opened = {"open": figure.numbers_shown}
+    numbers = tag("details", opened, tag("summary", {}, "Numbers of this figure"), scrolling_table(figure.table))
+    brushes, selected = _brush_controls(figure)
+    foot = tag("div", {"class": "foot"}, *details, brushes, numbers, selected)
     parts = (
         head,
         plot,
@@ -129,13 +132,14 @@ def _tools(figure: Figure) -> Html:
     return tag("div", {"class": "tools"}, *tools)
 
 
-def _brush_controls(figure: Figure) -> list[Html]:
+def _brush_controls(figure: Figure) -> tuple[Child, Child]:
+    """Return what selects trials, and what says how many are selected."""
     if figure.brush is None:
-        return []
+        return "", ""
     clear = tag("button", {"type": "button", "class": "button", "data-clear": True}, "Select all trials")
     summary = tag("summary", {}, "Select ranges")
     rows = tag("div", {"class": "brushes"})
-    return [tag("details", {}, summary, rows, clear), tag("output", {"class": "brush-state", "aria-live": "polite"})]
+    return tag("details", {}, summary, rows, clear), tag("output", {"class": "brush-state", "aria-live": "polite"})
 
 
 def trace(**values: Any) -> Spec:
@@ -178,10 +182,12 @@ def rows_height(count: int) -> int:
 
 def _plain(value: Any, key: str = "") -> Any:
     """Escape what plotly would take for markup."""
-    if isinstance(value, Mapping):
-        return {name: _plain(inner, name) for name, inner in value.items()}
+    if value is None or isinstance(value, (float, int)):  # nearly always
+        return value
     if isinstance(value, (list, tuple)):
         return [_plain(inner, key) for inner in value]
+    if isinstance(value, Mapping):
+        return {name: _plain(inner, name) for name, inner in value.items()}
     if not isinstance(value, str):
         return value
     if key.endswith("template"):

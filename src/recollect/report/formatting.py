@@ -28,8 +28,11 @@ def printable(name: str, most: int = IN_TEXT) -> str:
 
     A name that is written from right to left is isolated, so that what follows it keeps its place.
     """
+    short = shortened(name, most)
+    if short and short.isascii() and short.isprintable():  # nearly always
+        return short
     text = ""
-    for sign in shortened(name, most):
+    for sign in short:
         hidden = unicodedata.category(sign) in INVISIBLE or unicodedata.bidirectional(sign) in BIDI_CONTROLS
         text += MISSING if hidden else sign
     if any(unicodedata.bidirectional(sign) in RIGHT_TO_LEFT for sign in text):
@@ -66,7 +69,7 @@ def compact_number(value: float) -> str:
 
 def percent(share: float) -> str:
     """Return a share of 1 in percent."""
-    return f"{100.0 * share:.0f} %"
+    return f"{100.0 * share:.0f}%"
 
 
 def duration_text(seconds: float) -> str:

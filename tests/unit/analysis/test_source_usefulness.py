@@ -57,8 +57,8 @@ def test_a_past_run_with_the_same_order_agrees_and_one_with_the_opposite_order_d
     sources = source_usefulness(run_data(own, [same, opposite]), method("rgpe-taf"), None)
     assert {source.task: source.agreement for source in sources} == {"same": 1.0, "opposite": 0.0}
     summary = source_summary(sources, 12)
-    assert "same ranks its trials best, with 100 %" in summary
-    assert "opposite ranks them worst, with 0 %" in summary
+    assert "same ranks its trials best, with 100%" in summary
+    assert "opposite ranks them worst, with 0%" in summary
 
 
 def test_of_more_past_runs_than_take_part_only_those_that_were_weighed_get_a_model() -> None:

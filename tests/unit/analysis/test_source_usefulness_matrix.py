@@ -32,7 +32,8 @@ def test_weights_are_averaged_over_trials_and_missing_ones_are_nothing() -> None
     assert figure.traces[0]["y"] == ["c", "b"]
     assert figure.traces[0]["z"] == [[80.0, 20.0], [0.0, 30.0]]
     assert "past tasks had 65% of the weight" in figure.caption
-    assert "b on c (80%); a influenced most tasks (2)" in figure.caption
+    assert "b on c (80%)" in figure.caption
+    assert "a influenced most tasks (2)" in figure.more
     rows = {str(row[0].content): [cell.content for cell in row[1:]] for row in source_influence_table(matrix).blocks[0]}
     assert rows["a"] == ["2", "2", "25.0", "b", "30.0", "33"]
     assert rows["b"] == ["1", "1", "80.0", "c", "80.0", "0"]

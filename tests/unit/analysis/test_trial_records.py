@@ -119,7 +119,8 @@ def test_lanes_never_overlap_and_a_worker_that_runs_two_at_once_has_two() -> Non
     lanes = timeline([ran(0, 0, 10, "w0"), ran(1, 0, 4, "w1"), ran(2, 4, 10, "w1"), ran(3, 5, 9, "w1")])
     assert lanes is not None
     assert lanes.by_worker
-    assert lanes.lanes == ("w0", "w1", "w1 (1)")
+    assert lanes.lanes == ("w0", "w1, slot 1", "w1, slot 2")
+    assert lanes.workers == 2
     assert [(span.record.number, span.lane) for span in lanes.spans] == [(0, 0), (1, 1), (2, 1), (3, 2)]
     assert lanes.busy == pytest.approx((10 + 4 + 6 + 4) / 30)
 
@@ -128,6 +129,8 @@ def test_without_workers_there_are_as_many_lanes_as_trials_at_once() -> None:
     lanes = timeline([ran(0, 0, 10, None), ran(1, 5, 12, None), ran(2, 10, 11, None)])
     assert lanes is not None
     assert not lanes.by_worker
+    assert lanes.lanes == ("slot 1", "slot 2")
+    assert lanes.workers == 0
     assert [span.lane for span in lanes.spans] == [0, 1, 0]
     assert timeline([ran(0, 0, 1, None)]) is None
     assert timeline([TrialRecord(0, "finished", {}), TrialRecord(1, "finished", {})]) is None

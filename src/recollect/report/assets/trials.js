@@ -5,8 +5,12 @@
   const SIZE = 25;
   const HASH = /^#trial-(\d+)$/;
   const { element, download, csv, tableView, controls, copied } = window.recollect;
-  const shortNumber = (value) => (value === null ? "\u2013" : String(Number(value.toPrecision(5))));
-  const percent = (share) => `${Math.round(100 * share)} %`;
+  function shortNumber(value) {
+    if (value === null) return "\u2013";
+    const short = Number(value.toPrecision(5));
+    return short !== 0 && Math.abs(short) < 1e-3 ? short.toExponential() : String(short);
+  }
+  const percent = (share) => `${Math.round(100 * share)}%`;
 
   // Values come as JSON texts, so that no digit and no type is lost.
   function paramText(text) {
@@ -95,8 +99,13 @@
       },
     }, state === "all" ? "All" : `${state} (${counts.get(state)})`));
 
+    // When and where trials ran, and why, is unknown in studies of other programs: empty columns are hidden at first.
+    headings.forEach((heading, place) => {
+      if (heading.matches(".moment, .words") && rows.every((row) => row.order(place) === null)) hidden.add(place);
+      heading.hidden = hidden.has(place);
+    });
     const boxes = columns.slice(1).map((name, place) => element("label", {}, element("input", {
-      type: "checkbox", checked: true, onchange: ({ currentTarget }) => {
+      type: "checkbox", checked: !hidden.has(place + 1), onchange: ({ currentTarget }) => {
         hidden[currentTarget.checked ? "delete" : "add"](place + 1);
         headings[place + 1].hidden = !currentTarget.checked;
         view.show();

@@ -39,11 +39,11 @@ from recollect.report.table import Table, simple_table
 
 PERCENT = 100.0
 ALL_BANDS = "all bands"
-REGRET_HOVER = "<b>%{customdata[0]}</b><br>after %{x} evaluations: %{customdata[1]} %<extra></extra>"
+REGRET_HOVER = "<b>%{customdata[0]}</b><br>after %{x} evaluations: %{customdata[1]}%<extra></extra>"
 RANK_HOVER = "<b>%{customdata}</b><br>after %{x} evaluations: average rank %{z:.2f}<extra></extra>"
 DOT_HOVER = "<b>%{customdata}</b><br>average rank %{x:.2f}<extra></extra>"
 BAR_HOVER = "cannot be told apart:<br>%{customdata}<extra></extra>"
-MEAN_HOVER = "<b>%{customdata[0]}</b><br>mean regret %{x:.2f} %<br>interval %{customdata[1]}<extra></extra>"
+MEAN_HOVER = "<b>%{customdata[0]}</b><br>mean regret %{x:.2f}%<br>interval %{customdata[1]}<extra></extra>"
 DIFFERENCE_HOVER = "<b>%{customdata[0]}</b><br>%{customdata[1]}: %{x:+.2f} points<extra></extra>"
 
 
@@ -119,8 +119,8 @@ def _regret_figure(results: BenchmarkResults, panel: RegretPanel, limits: tuple[
     layout = {"xaxis": x, "yaxis": {"title": {"text": "regret (%)"}, **scale}}
     table = _checkpoint_table("Regret in % after evaluations", labels, [curve.regret for curve in panel.curves])
     question = f"How close to the best configuration do methods get{': ' * bool(panel.title)}{panel.title}?"
-    caption = _regret_caption(panel, results.horizon)
-    return Figure(question, caption, tuple(traces), layout, table, keys=tuple(legend))
+    caption, more = _regret_caption(panel, results.horizon), _regret_details(panel)
+    return Figure(question, caption, tuple(traces), layout, table, keys=tuple(legend), more=more)
 
 
 def _colour(curve: RegretCurve) -> str:
@@ -162,23 +162,27 @@ def _regret_caption(panel: RegretPanel, horizon: int) -> str:
     if best is None:
         return "None of these methods has all runs, so their lines cannot be compared."
     references = [
-        f"{curve.result.method} {curve.regret[-1]:.2f} %"
+        f"{curve.result.method} {curve.regret[-1]:.2f}%"
         for curve in panel.curves
         if curve.complete and curve.result.method in figure_data.REFERENCES and curve is not best
     ]
-    text = f"{printable(best.result.method)} ends lowest, at {best.regret[-1]:.2f} % after {horizon} evaluations"
+    text = f"{printable(best.result.method)} ends lowest, at {best.regret[-1]:.2f}% after {horizon} evaluations"
     text += f" ({', '.join(references)})" if references else ""
     early = checkpoints(horizon)[0]
     first = panel.lowest(early)
     if early < horizon and first is not None:
         leads = "it already leads" if first is best else f"{printable(first.result.method)} leads"
-        text += f"; after {early} {leads}, at {first.regret[early - 1]:.2f} %"
-    text += "."
+        text += f"; after {early} {leads}, at {first.regret[early - 1]:.2f}%"
+    return f"{text}."
+
+
+def _regret_details(panel: RegretPanel) -> str:
+    sentences = [f"Band: {figure_data.BAND_LEVEL:.0%} of {figure_data.BOOTSTRAP_DRAWS} bootstrap draws of the tasks."]
+    if panel.pale:
+        sentences.append("Pale lines: methods of other figures.")
     if not all(curve.complete for curve in panel.curves):
-        text += " Methods that lack runs have their number of tasks or repetitions after their name."
-    draws = f"{figure_data.BAND_LEVEL:.0%} of {figure_data.BOOTSTRAP_DRAWS} bootstrap draws of the tasks"
-    pale = " Pale lines: methods of other figures." if panel.pale else ""
-    return f"{text} Band: {draws}.{pale}"
+        sentences.append("Methods that lack runs have their number of tasks or repetitions after their name.")
+    return " ".join(sentences)
 
 
 def rank_figure(results: BenchmarkResults) -> Figure | None:
@@ -200,14 +204,16 @@ def rank_figure(results: BenchmarkResults) -> Figure | None:
     }
     caption = (
         f"After {early} evaluations {printable(names[first])} is ahead, with an average rank of "
-        f"{ranks[first, early - 1]:.1f}; after {horizon} it is {printable(names[0])}, with {ranks[0, -1]:.1f}. "
+        f"{ranks[first, early - 1]:.1f}; after {horizon} it is {printable(names[0])}, with {ranks[0, -1]:.1f}."
+    )
+    more = (
         f"Ranks are among {len(names)} methods with the same number of evaluations, over {average.runs} runs on "
         f"{average.tasks} tasks; equal regrets share a rank."
     )
     question, height = "Which method is ahead after how many evaluations?", rows_height(len(names))
     layout = {"xaxis": {"title": {"text": "evaluations"}}, "yaxis": name_axis(names)}
     table = _checkpoint_table("Average rank after evaluations", list(map(printable, names)), list(ranks))
-    return Figure(question, caption, (heat,), layout, table, height=height)
+    return Figure(question, caption, (heat,), layout, table, height=height, more=more)
 
 
 def difference_figure(results: BenchmarkResults) -> Figure | None:
@@ -230,9 +236,10 @@ def difference_figure(results: BenchmarkResults) -> Figure | None:
     columns = [("method", ""), ("average rank", ".2f"), ("its groups", "")]
     rows = zip(map(printable, test.methods), test.ranks.tolist(), numbers, strict=True)
     table = simple_table("Average rank at the end, and groups that cannot be told apart", columns, rows)
-    question, caption = "Which methods differ by more than chance?", _difference_caption(test, differences.incomplete)
+    question, caption = "Which methods differ by more than chance?", _difference_caption(test)
     traces, height = (*_rank_traces(test), *_group_traces(test)), rows_height(len(test.methods) + 1)
-    return Figure(question, caption, traces, layout, table, height=height)
+    more = _difference_details(test, differences.incomplete)
+    return Figure(question, caption, traces, layout, table, height=height, more=more)
 
 
 def _rank_traces(test: RankTest) -> list[Spec]:
@@ -258,18 +265,24 @@ def _group_traces(test: RankTest) -> list[Spec]:
     return bars
 
 
-def _difference_caption(test: RankTest, incomplete: Sequence[str]) -> str:
+def _difference_caption(test: RankTest) -> str:
     best, *others = test.methods
     group = next((group for group in test.groups if best in group), (best,))
     worse = [name for name in others if name not in group]
     within = f"{len(group) - 1} of {len(others)} others are within the critical difference"
     behind = f"; {join_names(worse)} {'are' if len(worse) > 1 else 'is'} further behind" if worse else ""
+    return (
+        f"{printable(best)} has the lowest average rank, {test.ranks[0]:.2f}; {within} of "
+        f"{test.critical_difference:.2f}{behind}."
+    )
+
+
+def _difference_details(test: RankTest, incomplete: Sequence[str]) -> str:
     p = "< 0.001" if test.p < 0.001 else f"= {test.p:.2g}"
     friedman = "differ significantly" if test.p < ALPHA else "do not differ significantly"
     return (
-        f"{printable(best)} has the lowest average rank, {test.ranks[0]:.2f}; {within} of "
-        f"{test.critical_difference:.2f}{behind}. Over {test.tasks} tasks the ranks as a whole {friedman} (Friedman's "
-        f"test, p {p}). Bars on the right join methods that cannot be told apart (Nemenyi's test, {ALPHA:.0%})."
+        f"Bars on the right join methods that cannot be told apart (Nemenyi's test, {ALPHA:.0%}). Over {test.tasks} "
+        f"tasks the ranks as a whole {friedman} (Friedman's test, p {p})."
         + (f" Not shown, because tasks or repetitions are missing: {join_names(incomplete)}." if incomplete else "")
     )
 
@@ -293,7 +306,9 @@ def mean_regret_figure(results: BenchmarkResults) -> Figure | None:
     numbers = [(method_label(results, row.result), row.mean, row.low, row.high) for row in rows]
     table = simple_table("Mean regret over all evaluations, with its interval", columns, numbers)
     question, caption = "Which method is good all the way?", _mean_caption(results, rows)
-    return Figure(question, caption, traces, layout, table, height=rows_height(len(rows)))
+    incomplete = "" if all(row.complete for row in rows) else " Open circles: tasks or repetitions are missing."
+    more = f"Lines: {figure_data.BAND_LEVEL:.0%} of bootstrap draws of the tasks.{incomplete}"
+    return Figure(question, caption, traces, layout, table, height=rows_height(len(rows)), more=more)
 
 
 def _mean_caption(results: BenchmarkResults, rows: Sequence[MeanRegret]) -> str:
@@ -302,12 +317,10 @@ def _mean_caption(results: BenchmarkResults, rows: Sequence[MeanRegret]) -> str:
     if best is None:
         return "None of these methods has all runs, so they cannot be compared."
     reference = next((row for row in rows if row.result is results.reference and row is not best), None)
-    against = f"; {REFERENCE} has {reference.mean:.2f} %" if reference else ""
-    incomplete = "" if all(row.complete for row in rows) else " Open circles: tasks or repetitions are missing."
+    against = f"; {REFERENCE} has {reference.mean:.2f}%" if reference else ""
     return (
         f"Averaged over all evaluations (area under the curve), {printable(best.result.method)} has the lowest regret "
-        f"of the methods with the same number of evaluations, {best.mean:.2f} %{against}. Lines: "
-        f"{figure_data.BAND_LEVEL:.0%} of bootstrap draws of the tasks.{incomplete}"
+        f"of the methods with the same number of evaluations, {best.mean:.2f}%{against}."
     )
 
 
@@ -324,7 +337,11 @@ def difference_from_reference_figure(results: BenchmarkResults) -> Figure | None
     table = simple_table(f"Largest difference from {REFERENCE} on a task", columns, cells)
     question = f"How much can a method lose on a single task, compared with {REFERENCE}?"
     caption, traces = _worst_case_caption(results, rows), _worst_case_traces(results, rows)
-    return Figure(question, caption, traces, layout, table, height=rows_height(len(rows)))
+    more = (
+        f"Diamonds are worst cases after {results.horizon} evaluations. Dots to the left of 0 are tasks on which a "
+        f"method is better than {REFERENCE}."
+    )
+    return Figure(question, caption, traces, layout, table, height=rows_height(len(rows)), more=more)
 
 
 def _worst_case_traces(results: BenchmarkResults, rows: Sequence[DifferenceFromReference]) -> tuple[Spec, Spec]:
@@ -342,6 +359,6 @@ def _worst_case_caption(results: BenchmarkResults, rows: Sequence[DifferenceFrom
     if extremes is None:
         return f"No method has all runs, so worst cases cannot be compared with {REFERENCE}."
     least, most = extremes
-    text = f"Diamonds are worst cases after {results.horizon} evaluations. {least}, the least of all methods"
+    text = f"{least}, the least of all methods"
     text += f" with the same number of evaluations; {most}, the most" if most != least else ""
-    return f"{text}. Dots to the left of 0 are tasks on which a method is better than {REFERENCE}."
+    return f"{text}."

@@ -25,6 +25,7 @@ from recollect.report.html import Child, joined, tag
 from recollect.report.page import Page, Part, Section
 from recollect.report.table import EMPTY, Cell, Column, Table, text_cell
 
+KICKER = "Benchmark report"
 LEAD = (
     "Regret is the distance of a method's best configuration from the best one of the task, in percent of the range "
     "from the best to the worst error: 0 is the best possible. Curves and tables average over repetitions, then over "
@@ -54,11 +55,13 @@ def bench_page(runs: Sequence[CompletedRun], *, benchmarks: Collection[str] = ()
         sections.append(Section(PAPER_TABLES, tuple(paper)))
     count = sum(run.key.benchmark in shown for run in runs)
     footer = f"{count} runs" + (f" in {printable(source)}" if source else "")
-    return Page(f"Benchmark report: {join_names(shown, most=3)}", LEAD, tuple(sections), footer)
+    return Page(join_names(shown, most=3), LEAD, tuple(sections), footer, KICKER)
 
 
 def _section(results: BenchmarkResults, tables: Sequence[ResultTable]) -> Section:
-    parts: list[Part] = [tag("ul", {}, *(tag("li", {}, sentence) for sentence in summary_sentences(results)))]
+    parts: list[Part] = [
+        tag("ul", {"class": "facts"}, *(tag("li", {}, sentence) for sentence in summary_sentences(results)))
+    ]
     parts += figures.regret_figures(results)
     parts += [figure for draw in FIGURES if (figure := draw(results)) is not None]
     by_name = {table.name: table for table in tables if table.columns[0].benchmark == results.benchmark}
@@ -133,7 +136,7 @@ def _lowest_at_the_end(results: BenchmarkResults) -> str:
     others = f" Not significantly different from it: {plural(even, 'method')}; worse: {worse or 'none'}."
     return (
         f"After {results.horizon} evaluations, {join_names([result.method for result, _ in best])}{remark} "
-        f"{'have' if len(best) > 1 else 'has'} the lowest regret, {best[0][1]:.2f} %.{others if even or worse else ''}"
+        f"{'have' if len(best) > 1 else 'has'} the lowest regret, {best[0][1]:.2f}%.{others if even or worse else ''}"
     )
 
 
@@ -144,7 +147,7 @@ def _lowest_on_average(results: BenchmarkResults) -> str:
     best = min(comparable, key=lambda result: result.area)
     return (
         f"Averaged over all evaluations, {printable(best.method)} has the lowest regret of the methods with the same "
-        f"number of evaluations, {PERCENT * best.area:.2f} %."
+        f"number of evaluations, {PERCENT * best.area:.2f}%."
     )
 
 
@@ -163,7 +166,7 @@ def _speed(results: BenchmarkResults) -> str:
     fastest = [method for method, count in needed.items() if count == fewest]
     return (
         f"{join_names(fastest)} reach{'es' * (len(fastest) == 1)} after {fewest} evaluations what {REFERENCE} reaches "
-        f"after {horizon} ({PERCENT * level:.2f} %)."
+        f"after {horizon} ({PERCENT * level:.2f}%)."
     )
 
 

@@ -21,6 +21,7 @@ from recollect.storage.memory import Memory
 
 KICKER = "Comparison"
 MAX_CARDS = 3
+BESIDE_MAP = 540  # pixels of a figure beside the square map
 
 
 def compare_page(
@@ -74,5 +75,7 @@ def _figures(tasks: Sequence[StoredTask], models: memory_tasks.TaskModels | None
         similarity = memory_tasks.task_similarity(models)
         figures.append(similarity_figure(models.tasks, similarity, memory_tasks.similarity_order(similarity)))
     found = [figure for figure in figures if figure is not None]
-    parts: list[Part] = [replace(figure, wide=False) if len(found) > 1 else figure for figure in found]
+    parts: list[Part] = [
+        replace(figure, wide=False, height=BESIDE_MAP) if len(found) > 1 else figure for figure in found
+    ]
     return parts or [tag("p", {}, NO_COMPARISON)]

@@ -89,7 +89,7 @@ def memory_page(
 def _list_page(contents: MemoryContents, links: PageLinks, storage: str) -> Page:
     """Return the page that only links to others."""
     tables = (problem_table(contents, links.problem), latest_table(contents, task_link(links)))
-    sections = (Section("Problems", tables),) if contents.problems else ()
+    sections = (Section("Problems", (_contents_hero(contents), *tables)),) if contents.problems else ()
     return Page("All problems", LEAD, (*sections, *_other_studies(contents, links)) or EMPTY, storage, KICKER)
 
 
@@ -128,14 +128,14 @@ def _problem(
     if multi_objective:
         sentences.append(f"Left out: {plural(multi_objective, 'study', 'studies')} with several objectives.")
     portfolio = None if models is None else memory_tasks.recommended_portfolio(models)
-    items = tag("ul", {}, *(tag("li", {}, text) for text in sentences))
+    items = tag("ul", {"class": "facts"}, *(tag("li", {}, text) for text in sentences))
     groups: dict[str, list[Part]] = {"At a glance": [_hero(tasks, portfolio), items]}
     columns = () if models is None else models.space.names
     if portfolio is not None and portfolio.configs:
         button = {"type": "button", "class": "button", "data-copy": configs_json(portfolio.configs)}
+        table = replace(portfolio_table(portfolio, columns), action=tag("button", button, "Copy all as JSON"))
         shown = tag("details", {}, tag("summary", {}, "As JSON"), portfolio_json(portfolio))
-        copy = [tag("div", {"class": "copies"}, tag("button", button, "Copy all as JSON"), shown)]
-        groups[PORTFOLIO_TITLE] = [tag("p", {}, PORTFOLIO_LEAD), portfolio_table(portfolio, columns), *copy]
+        groups[PORTFOLIO_TITLE] = [tag("p", {}, PORTFOLIO_LEAD), table, shown]
     progress = task_progress_figure(tasks)
     table = best_config_table(tasks, columns, task_link(links))
     groups["Best configurations"] = [_comparable(table, tasks, links), *([] if progress is None else [progress])]
@@ -143,17 +143,25 @@ def _problem(
     return groups
 
 
-def _hero(tasks: Sequence[StoredTask], portfolio: RecommendedPortfolio | None) -> Html:
-    """Return the numbers of a problem, and what to try first."""
+def _trial_card(tasks: Sequence[StoredTask]) -> Html:
     counts = {
         "finished": sum(len(task.run.succeeded) for task in tasks),
         "failed": sum(task.failed for task in tasks),
         "pruned": sum(task.pruned for task in tasks),
     }
-    cards = [
-        number_card("Tasks", f"{len(tasks):,}", {}),
-        number_card("Trials", f"{sum(len(task.run) for task in tasks):,}", counts),
-    ]
+    return number_card("Trials", f"{sum(len(task.run) for task in tasks):,}", counts)
+
+
+def _contents_hero(contents: MemoryContents) -> Html:
+    """Return the numbers of a whole memory."""
+    tasks = [task for task in contents.tasks if task.problem is not None]
+    cards = [number_card("Problems", f"{len(contents.problems):,}", {}), number_card("Tasks", f"{len(tasks):,}", {})]
+    return tag("div", {"class": "hero"}, *cards, _trial_card(tasks))
+
+
+def _hero(tasks: Sequence[StoredTask], portfolio: RecommendedPortfolio | None) -> Html:
+    """Return the numbers of a problem, and what to try first."""
+    cards = [number_card("Tasks", f"{len(tasks):,}", {}), _trial_card(tasks)]
     if portfolio is not None and portfolio.configs:
         cards.append(config_card("Try this first on a new task", portfolio.configs[0]))
     return tag("div", {"class": "hero"}, *cards)
@@ -180,10 +188,10 @@ def _relations(tasks: Sequence[StoredTask], models: TaskModels | None, links: Pa
         places = memory_tasks.similarity_order(similarity)
         order = [models.tasks[place] for place in places]
         figure = similarity_figure(models.tasks, similarity, places)
-    parts: list[Part] = [tag("p", {}, NO_COMPARISON) if figure is None else figure]
     matrix = transfer_matrix(tasks)
     if matrix is None:
-        return [*parts, tag("p", {}, NO_WEIGHTS)]
+        return [tag("p", {}, NO_COMPARISON) if figure is None else replace(figure, wide=True), tag("p", {}, NO_WEIGHTS)]
+    parts: list[Part] = [tag("p", {}, NO_COMPARISON) if figure is None else figure]
     by_name = {task.name: task for task in tasks}
     link = task_link(links)
     urls = {name: link(by_name[name]) for name in matrix.sources if name in by_name}
@@ -194,8 +202,7 @@ def _other_studies(contents: MemoryContents, links: PageLinks | None) -> tuple[S
     studies = contents.tasks_of(None)
     if not studies:
         return ()
-    count = plural(len(studies), "past run")
-    lead = tag("p", {}, f"{count} of other programs can be learned from, too, but belong to no problem.")
+    lead = tag("p", {}, "Runs of other programs belong to no problem; they can be learned from all the same.")
     return (Section("Other studies", (lead, other_studies_table(studies, task_link(links)))),)
 
 
@@ -316,7 +323,7 @@ def portfolio_table(portfolio: RecommendedPortfolio, names: Sequence[str]) -> Ta
         "Gap after it: predicted distance from the best configuration tried so far to the best that each task has "
         f"seen, in percent of the range from its best to its worst value, averaged over {tasks}.",
         "Best for: number of tasks on which it is predicted to be the best of these.",
-        "Further configurations would close less than 0.1 % of the gap, so the list ends here."
+        "Further configurations would close less than 0.1% of the gap, so the list ends here."
         if portfolio.stopped
         else "",
     )

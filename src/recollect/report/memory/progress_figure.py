@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from recollect._text import plural
+from recollect.analysis.headline import median_trials
 from recollect.analysis.memory_tasks import StoredTask
+from recollect.analysis.run_progress import CLOSE
 from recollect.analysis.task_curves import TaskCurve, curve_quartiles, task_curves
 from recollect.numerics.arrays import FloatArray
 from recollect.report.figure import COLOURS, DASHES, Figure, FigureView, LegendKey, Spec, rounded, trace
@@ -16,7 +18,7 @@ from recollect.report.formatting import IN_HOVER, number_text, printable, thinne
 from recollect.report.table import Table, simple_table
 
 QUESTION = "How fast did the tasks find good values?"
-MAX_NAMED, MAX_LINES, MAX_POINTS, MAX_ROWS = 12, 150, 120, 100
+MAX_NAMED, MAX_LINES, MAX_POINTS, MAX_ROWS = 18, 150, 120, 100
 HOVER = "<b>%{customdata[0]}</b><br>after %{customdata[1]} trials: %{customdata[2]}<extra></extra>"
 MORE = (
     "Scaled, 1 is the worst and 0 the best value that a task has seen: this compares courses, not results. The other "
@@ -44,8 +46,9 @@ def task_progress_figure(tasks: Sequence[StoredTask]) -> Figure | None:
         ),
     )
     positive = all(np.nanmin(curve.best) > 0 for curve in curves)
-    needed = [int(np.flatnonzero(curve.scaled <= 0.01)[0]) + 1 for curve in every]
-    caption = f"Half of {plural(len(every), 'task')} came within 1 % of their best in {int(np.median(needed))} trials."
+    needed = [int(np.flatnonzero(curve.scaled <= CLOSE)[0]) + 1 for curve in every]
+    when = plural(median_trials(np.array(needed, dtype=np.float64)), "trial")
+    caption = f"Half of the {len(every):,} tasks needed {when} or more to come within {CLOSE:.0%} of their best."
     hidden = f" {len(curves)} of {len(every)} tasks are drawn." if len(curves) < len(every) else ""
     return Figure(
         QUESTION, caption, views[0].traces, views[0].layout, _table(every, needed), keys=keys, more=f"{MORE}{hidden}",
@@ -65,7 +68,7 @@ def _line(curve: TaskCurve, values: FloatArray, place: int, *, named: bool) -> S
     hover = [[name, int(row) + 1, number_text(float(curve.best[row]))] for row in rows]
     colour, dash = _style(place)
     line = (
-        {"color": f"@{colour}", "width": 2, "dash": dash or "solid"} if named else {"color": "@grey:0.25", "width": 1}
+        {"color": f"@{colour}", "width": 2, "dash": dash or "solid"} if named else {"color": "@grey:0.35", "width": 1}
     )
     x, y = (rows + 1).tolist(), rounded(values[rows], 5)
     return trace(x=x, y=y, mode="lines", line={**line, "shape": "hv"}, customdata=hover, hovertemplate=HOVER)
@@ -116,5 +119,5 @@ def _table(curves: Sequence[TaskCurve], needed: Sequence[int]) -> Table:
         (printable(curve.task.name), float(curve.best[-1]), count, len(curve.best))
         for curve, count in list(zip(curves, needed, strict=True))[:MAX_ROWS]
     ]
-    columns = [("task", ""), ("best value", ".4g"), ("trials until within 1 %", ".0f"), ("trials", ".0f")]
+    columns = [("task", ""), ("best value", ".4g"), (f"trials until within {CLOSE:.0%}", ".0f"), ("trials", ".0f")]
     return simple_table("Progress of tasks", columns, rows)

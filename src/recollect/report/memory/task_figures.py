@@ -21,7 +21,7 @@ from recollect.report.formatting import IN_HOVER, ON_AXIS, join_names, printable
 from recollect.report.table import Table, link_cell, simple_table
 
 SIMILARITY_HOVER = "<b>%{y}</b><br>%{x}<br>rank correlation %{z:.2f}<extra></extra>"
-TRANSFER_HOVER = "<b>%{y}</b><br>learned from %{x}<br>mean weight %{z:.1f} %<extra></extra>"
+TRANSFER_HOVER = "<b>%{y}</b><br>learned from %{x}<br>mean weight %{z:.1f}%<extra></extra>"
 SCALE = "1: two tasks rank configurations in the same order; 0: one says nothing about the other; -1: opposite orders."
 MAX_TASKS = 1000  # rows and columns of the map of similarities, which is square and at most 600 pixels wide
 MAX_MATRIX_TASKS = 150  # rows and columns of the map of weights
@@ -29,6 +29,7 @@ MAX_LABELS = 15  # rows of a square map that have a name beside them
 MAX_MATRIX = 12  # tasks up to which the table has all correlations
 MIN_WEIGHT = 0.01  # mean weight from which on a past task counts as having influenced another
 MAX_SOURCES_NAMED = 3
+MAX_SHOWN_ROWS = 8  # of a table that is open at first
 MAX_LABELLED_ROWS, MAX_HEIGHT = 22, 600  # rows that have a name beside them; pixels
 MIN_ROWS = 7  # rows that a heat map has room for at least, so that the title of its scale fits
 ALL_NUMBERED, MAX_NUMBERS = 10, 5  # columns up to which all are numbered, and how many numbers there are beyond
@@ -76,6 +77,10 @@ def transfer_figure(matrix: TransferMatrix, order: Sequence[str]) -> Figure:
         sentences.append(
             f"At most {MAX_MATRIX_TASKS} tasks and the {MAX_MATRIX_TASKS} most influential past tasks are shown."
         )
+    counts = (matrix.weights >= MIN_WEIGHT).sum(axis=0)
+    if counts.max() > 1:
+        widest = int(np.argmax(counts))
+        sentences.append(f"{printable(matrix.sources[widest])} influenced most tasks ({counts[widest]}).")
     largest = zip(matrix.sources, matrix.weights.max(axis=0), strict=True)
     if idle := [name for name, weight in largest if weight < MIN_WEIGHT]:
         sentences.append(f"Weighed, but below {MIN_WEIGHT:.0%} everywhere: {join_names(idle)}.")
@@ -84,7 +89,9 @@ def transfer_figure(matrix: TransferMatrix, order: Sequence[str]) -> Figure:
     heat = trace(type="heatmap", x=x, y=y, z=z, zmin=0, colorscale=colours, **style)
     caption, height, more = _transfer_caption(matrix), _grid_height(len(tasks)), " ".join(sentences)
     layout, table = _grid_axes(y, x, labels, "past task, by influence"), _task_table(matrix, every)
-    return Figure("Which tasks learned from which?", caption, (heat,), layout, table, height=height, more=more)
+    shown = len(tasks) <= MAX_SHOWN_ROWS
+    question = "Which tasks learned from which?"
+    return Figure(question, caption, (heat,), layout, table, height=height, more=more, numbers_shown=shown)
 
 
 def source_influence_table(matrix: TransferMatrix, urls: Mapping[str, str | None] = MappingProxyType({})) -> Table:
@@ -161,10 +168,10 @@ def _similarity_caption(names: Sequence[str], similarity: FloatArray) -> str:
         both = f"{printable(names[first[place]])} and {printable(names[second[place]])}"
         return f"{both} ({_correlation_text(pairs[place])})"
 
-    caption = f"The mean rank correlation of two tasks is {_correlation_text(float(np.mean(pairs[known])))}."
+    caption = f"The mean rank correlation of two tasks is {_correlation_text(float(np.mean(pairs[known])))}"
     if known.sum() > 1:
-        caption += f" Most alike are {pair(int(np.nanargmax(pairs)))}, least {pair(int(np.nanargmin(pairs)))}."
-    return caption
+        caption += f"; most alike are {pair(int(np.nanargmax(pairs)))}, least {pair(int(np.nanargmin(pairs)))}"
+    return f"{caption}."
 
 
 def _correlation_text(value: float) -> str:
@@ -213,13 +220,10 @@ def _transfer_caption(matrix: TransferMatrix) -> str:
     count = len(matrix.tasks)
     over = f", over {count} tasks with known weights" if count > 1 else f" for {printable(matrix.tasks[0])}"
     past = 1 - float(matrix.target_weights.mean())
-    caption = f"On average, past tasks had {past:.0%} of the weight behind suggestions{over}."
+    caption = f"On average, past tasks had {past:.0%} of the weight behind suggestions{over}"
     task, source = np.unravel_index(int(np.argmax(matrix.weights)), matrix.weights.shape)
     largest = float(matrix.weights[task, source])
     if largest > 0:
         names = f"{printable(matrix.sources[source])} on {printable(matrix.tasks[task])}"
-        counts = (matrix.weights >= MIN_WEIGHT).sum(axis=0)
-        widest = int(np.argmax(counts))
-        most = f"; {printable(matrix.sources[widest])} influenced most tasks ({counts[widest]})"
-        caption += f" The strongest influence is {names} ({largest:.0%}){most if counts[widest] > 1 else ''}."
-    return caption
+        caption += f"; the strongest influence is {names} ({largest:.0%})"
+    return f"{caption}."

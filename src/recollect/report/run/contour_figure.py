@@ -12,7 +12,7 @@ from recollect.analysis.response_surface import MAX_AXES, ResponseSurface, respo
 from recollect.analysis.run_data import RunData
 from recollect.numerics.arrays import FloatArray
 from recollect.report.figure import Figure, FigureView, LegendKey, Spec, colour_bar, rounded, trace
-from recollect.report.formatting import IN_HOVER, number_text, printable, thinned
+from recollect.report.formatting import IN_HOVER, compact_number, number_text, printable, thinned
 from recollect.report.run.axes import FAILED_MARKER, PRUNED_MARKER, HyperparameterAxis
 from recollect.report.table import Table, Values, simple_table
 
@@ -23,7 +23,8 @@ MORE = (
 )
 HOVER, LOG_HOVER = "predicted value %{z:.4g}<extra></extra>", "predicted value 10^%{z:.2f}<extra></extra>"
 TRIAL_HOVER = "<b>trial %{customdata[0]}</b><br>%{customdata[1]}<extra></extra>"
-MAX_TRIALS, LOG_RATIO, LOG_TICKS = 300, 20.0, 5
+MAX_TRIALS, LOG_RATIO = 300, 20.0
+CONTOURS, LOG_TICKS, DECADES = 14, 5, 3  # LOG_TICKS: at most; of more than DECADES only powers of ten are ticks
 MARKERS: dict[str, dict[str, Any]] = {
     "finished": {"color": "@ink:0.7", "size": 5, "symbol": "circle", "line": {"color": "@card", "width": 1}},
     "pruned": PRUNED_MARKER,
@@ -70,16 +71,16 @@ def _best_cell(data: RunData, surface: ResponseSurface) -> int:
 
 def _view(data: RunData, surface: ResponseSurface, axes: dict[str, HyperparameterAxis]) -> FigureView:
     one, other = axes[surface.first], axes[surface.second]
-    colours = [[0, "@blue"], [0.5, "@sky"], [1, "@card"]]
+    colours = [[0, "@blue"], [1, "@card"]]
     values = surface.values
     log = bool(values.min() > 0 and values.max() > LOG_RATIO * values.min())
-    bar = {**colour_bar("predicted value"), **(_log_ticks(values) if log else {"nticks": 6})}
+    bar = {**colour_bar("predicted value"), **(log_ticks(values) if log else {"nticks": 6})}
     z = rounded(np.log10(values) if log else values, 5)
     hover = {"hovertemplate": LOG_HOVER if log else HOVER}
     map_ = trace(
-        type="contour", x=rounded(surface.positions), y=rounded(surface.positions), z=z, colorbar=bar, ncontours=14,
-        colorscale=colours, reversescale=data.run.direction == "maximize", line={"width": 0.5, "color": "@rule"},
-        **hover,
+        type="contour", x=rounded(surface.positions), y=rounded(surface.positions), z=z, colorbar=bar,
+        ncontours=CONTOURS, colorscale=colours, reversescale=data.run.direction == "maximize",
+        line={"width": 0.5, "color": "@rule"}, **hover,
     )  # fmt: skip
     states = [state for state in MARKERS if state in data.states]
     dots = [_dots(data, state, one, other) for state in states]
@@ -90,10 +91,15 @@ def _view(data: RunData, surface: ResponseSurface, axes: dict[str, Hyperparamete
     )
 
 
-def _log_ticks(values: FloatArray) -> dict[str, Any]:
-    """Return the ticks of a logarithmic colour bar, labelled with values."""
-    at = np.linspace(math.log10(values.min()), math.log10(values.max()), LOG_TICKS)
-    return {"tickvals": rounded(at, 5), "ticktext": [f"{value:.2g}" for value in 10.0**at]}
+def log_ticks(values: FloatArray) -> dict[str, Any]:
+    """Return round ticks for a logarithmic colour bar, none so close to its ends that plotly would hide the label."""
+    low, high = math.log10(values.min()), math.log10(values.max())
+    margin = (high - low) / CONTOURS
+    steps = (1,) if high - low > DECADES else (1, 2, 5)
+    round_values = [step * 10.0**power for power in range(math.floor(low), math.ceil(high) + 1) for step in steps]
+    inside = [value for value in round_values if low + margin < math.log10(value) < high - margin]
+    shown = inside[:: max(1, math.ceil(len(inside) / LOG_TICKS))]
+    return {"tickvals": rounded(np.log10(shown), 5), "ticktext": list(map(compact_number, shown))}
 
 
 def _axis(axis: HyperparameterAxis) -> dict[str, Any]:

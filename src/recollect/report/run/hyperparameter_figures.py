@@ -33,8 +33,8 @@ from recollect.report.run.axes import (
 from recollect.report.table import Table, simple_table
 from recollect.runs.run import FAILED, Run, Trial
 
-MAX_BARS = 30
-IMPORTANCE_HOVER = "<b>%{customdata}</b><br>importance %{x:.1f} %<extra></extra>"
+MAX_BARS, MAX_SHOWN_ROWS = 30, 8  # bars; rows of a table that is open at first
+IMPORTANCE_HOVER = "<b>%{customdata}</b><br>importance %{x:.1f}%<extra></extra>"
 IMPORTANCE_QUESTION = "Which hyperparameters set the best trials apart?"
 PED_ANOVA = (
     "Computed by Optuna's PED-ANOVA, which compares where the best trials lie with where all trials lie, one "
@@ -76,7 +76,10 @@ def importance_figure(importance: Importance) -> Figure:
     x = {"title": {"text": "importance (%)"}, "range": [0, max(105.0 * shares.max() / 100.0, 1.0)]}
     layout = {"xaxis": x, "yaxis": name_axis(names)}
     height, more = rows_height(len(names)), f"{PED_ANOVA}{left_out}"
-    return Figure(IMPORTANCE_QUESTION, f"{caption}.", (bars,), layout, table, height=height, more=more)
+    shown = len(rows) <= MAX_SHOWN_ROWS
+    return Figure(
+        IMPORTANCE_QUESTION, f"{caption}.", (bars,), layout, table, height=height, more=more, numbers_shown=shown
+    )
 
 
 def slice_figures(data: RunData, axes: Sequence[HyperparameterAxis]) -> list[Figure]:
@@ -106,7 +109,8 @@ def _slices(data: RunData, axes: Sequence[HyperparameterAxis], question: str, ca
         for label, own, marker in reversed(groups):  # the best on top
             keys[label].append(len(traces))
             traces.append(_dots(data, axis, own, scale=scale, marker=marker, place=place))
-        layout |= _slice_axes(axis, place, columns=min(len(axes), 2), height=height, scale=scale)
+        alone = place == len(axes) - 1 and place % 2 == 0  # it has its row for itself
+        layout |= _slice_axes(axis, place, width=1.0 if alone else (1.0 - GAP) / 2, height=height, scale=scale)
     legend = tuple(
         LegendKey(label, tuple(keys[label]), str(marker["color"])[1:].split(":")[0], mark=MARKS[str(marker["symbol"])])
         for label, _, marker in groups
@@ -145,12 +149,11 @@ def _outcome(trial: Trial) -> str:
     return trial.state.value if trial.value is None else f"value {number_text(trial.value)}"
 
 
-def _slice_axes(axis: HyperparameterAxis, place: int, *, columns: int, height: int, scale: ValueAxis) -> dict[str, Any]:
-    """Return the two axes of a slice."""
-    row, column = divmod(place, columns)
+def _slice_axes(axis: HyperparameterAxis, place: int, *, width: float, height: int, scale: ValueAxis) -> dict[str, Any]:
+    """Return the two axes of a slice; width: share of the figure."""
+    row, column = divmod(place, 2)
     suffix = str(place + 1) if place else ""
     top = height - row * (HEIGHT + BETWEEN)
-    width = (1.0 - GAP * (columns - 1)) / columns
     left = column * (width + GAP)
     ticks = list(axis.ticks)
     if axis.sometimes_inactive:  # numbers have room for their ends only

@@ -25,7 +25,7 @@ from recollect.runs.run import Config, Run, Trial
 
 COORDINATES_QUESTION = "What do the best trials have in common?"
 RANK_LABEL = "rank of the value"
-ROW_HEIGHT = 52  # pixels
+ROW_HEIGHT = 60  # pixels
 NAME_LENGTH = 18  # characters of a name on the left
 MAX_LINES, MAX_RARE_LINES, MAX_TABLE_ROWS = (
     200,
@@ -77,10 +77,12 @@ def parallel_coordinates_figure(data: RunData, axes: Sequence[HyperparameterAxis
         "margin": {"b": 12},
         "dragmode": False,
     }
-    caption, table = _caption(run, axes, best, hidden), _trial_table(data, axes)
+    caption, table = _caption(run, axes, best), _trial_table(data, axes)
+    drawn = f" {plural(hidden, 'line')} of other trials {'is' if hidden == 1 else 'are'} not drawn." if hidden else ""
     return Figure(
         COORDINATES_QUESTION, caption, (nothing, *lines), layout, table, height=20 + ROW_HEIGHT * len(names),
-        keys=tuple(reversed(keys)), more=MORE, trials=True, wide=True, brush=_brush(data, axes, matrix, groups),
+        keys=tuple(reversed(keys)), more=f"{MORE}{drawn}", trials=True, wide=True,
+        brush=_brush(data, axes, matrix, groups),
     )  # fmt: skip
 
 
@@ -171,16 +173,12 @@ def _labels(run: Run, axes: Sequence[HyperparameterAxis]) -> list[Spec]:
     return labels
 
 
-def _caption(run: Run, axes: Sequence[HyperparameterAxis], best: Sequence[int], hidden: int) -> str:
+def _caption(run: Run, axes: Sequence[HyperparameterAxis], best: Sequence[int]) -> str:
     if not best:
-        caption = "No trial succeeded, so there is no best one."
-    elif len(best) == 1:
-        caption = f"The best trial has {join_names([_setting(axis, run.configs[best[0]]) for axis in axes])}."
-    else:
-        caption = f"The best {len(best)} of {plural(len(run.succeeded), 'trial')} {_similarities(axes, best)}."
-    if hidden:
-        caption += f" {plural(hidden, 'line')} of other trials {'is' if hidden == 1 else 'are'} not drawn."
-    return caption
+        return "No trial succeeded, so there is no best one."
+    if len(best) == 1:
+        return f"The best trial has {join_names([_setting(axis, run.configs[best[0]]) for axis in axes])}."
+    return f"The best {len(best)} of {plural(len(run.succeeded), 'trial')} {_similarities(axes, best)}."
 
 
 def _similarities(axes: Sequence[HyperparameterAxis], best: Sequence[int]) -> str:

@@ -32,6 +32,7 @@ BASELINE_HOVER = (
     "<b>after %{customdata[0]} trials</b><br>without transfer, as far as known: %{customdata[1]}<extra></extra>"
 )
 DASH = "9px,3px"
+ONE_OF_EACH = "This compares one run of each, so chance plays a part."
 
 
 def progress_figure(data: RunData) -> Figure | None:
@@ -149,19 +150,19 @@ def _caption(data: RunData, expected: Expectation | None, beside: FloatArray | N
     when = data.numbers[run.trials.index(run.best)]
     caption = f"The best value, {number_text(run.best.value)}, was found in trial {when}."
     hidden = max(len(run.succeeded) - MAX_TRIALS, 0) + max(data.failed - MAX_FAILED, 0)
-    not_drawn = f" {hidden:,} single trials are not drawn." if hidden else ""
+    not_drawn = f"{hidden:,} single trials are not drawn." if hidden else ""
     if data.paired is not None and beside is not None:
-        return f"{caption}{not_drawn} {_comparison(run, data.paired, beside)}", ""
+        return _comparison(run, data.paired, beside), f"{ONE_OF_EACH} {not_drawn}".strip()
     if expected is None:
-        return f"{caption}{not_drawn}", ""
+        return caption, not_drawn
     first = f"Of its first {plural(expected.length, 'trial')}, it" if expected.length < len(run) else "It"
-    that = "their best" if expected.length < len(run) else "that"
+    that = "their best" if expected.length < len(run) else "its best"
     return (
-        f"{caption} {first} needed {expected.own_needed} to come within {percent(CLOSE)} of {that}; half of "
+        f"{first} needed {expected.own_needed} to come within {percent(CLOSE)} of {that}; half of "
         f"{plural(len(expected.origins), 'past run')} needed {median_trials(expected.needed)} or more for the same.",
         "Distances are relative to each run's own range of values. Dashed line: median of these past runs. Band: their "
         "middle half. Both are scaled to the range of values of this run: they show how fast past runs improved, not "
-        f"which values they would have found here. {_origin_text(expected)}{not_drawn}",
+        f"which values they would have found here. {_origin_text(expected)} {not_drawn}".strip(),
     )
 
 
@@ -184,8 +185,7 @@ def _comparison(run: Run, paired: PairedRun, beside: FloatArray) -> str:
     reached = "this run never reached it" if when is None else f"this run reached it after {plural(when, 'trial')}"
     return (
         f"The same task without transfer (problem {printable(paired.problem, 40)}, method "
-        f"{printable(paired.method, 30)}) had {number_text(last)} after {plural(len(beside), 'trial')}; {reached}. "
-        "This compares one run of each, so chance plays a part."
+        f"{printable(paired.method, 30)}) had {number_text(last)} after {plural(len(beside), 'trial')}; {reached}."
     )
 
 

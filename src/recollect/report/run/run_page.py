@@ -131,14 +131,17 @@ def _hyperparameters(data: RunData, important: Importance | None) -> list[Part]:
     names = () if important is None else tuple(important.shares)
     axes = hyperparameter_axes(data, names)
     slices = slice_figures(data, axes)
-    figures = [
+    found = (
         parallel_coordinates_figure(data, axes),
         None if important is None else importance_figure(important),
         *slices[1:],
         contour_figure(data, axes, names),
         *slices[:1],
-    ]
-    parts: list[Part] = [figure for figure in figures if figure is not None]
+    )
+    figures = [figure for figure in found if figure is not None]
+    if sum(not figure.wide for figure in figures) % 2:  # instead of half an empty row
+        figures[-1] = replace(figures[-1], wide=True)
+    parts: list[Part] = [*figures]
     varying = 0 if data.space is None else int(data.space.varying.sum())
     if parts and len(axes) < varying:
         parts.insert(0, tag("p", {}, f"The figures show the {len(axes)} most important of {varying} hyperparameters."))

@@ -36,7 +36,7 @@ SOURCE_COLUMNS = (
 PRIOR_COLUMNS, DROP_COLUMNS, SPACE_COLUMNS = {5}, {6, 7}, {9, 10}  # that only some runs need
 SOURCE_NOTES = (
     "Rank agreement: the share of pairs of this run's trials with different values that the past run's model puts in "
-    "the right order. Chance gives 50 %; with few trials it decides much.",
+    "the right order. Chance gives 50%; with few trials it decides much.",
     "Rank of its best: observed if it was tried here; otherwise predicted (\N{ALMOST EQUAL TO}) by a model of this "
     "run's trials, and only as good as that model.",
 )

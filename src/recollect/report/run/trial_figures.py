@@ -33,7 +33,7 @@ PREDICTION_HOVER = (
 )
 PREDICTION_DETAILS = (
     "Each prediction was made when its trial was suggested, from past runs and the results until then; the first ones "
-    "show what past runs expected of this task. About 95 % of the values are inside if the model knows how sure it can "
+    "show what past runs expected of this task. About 95% of the values are inside if the model knows how sure it can "
     "be; from those outside it learned most."
 )
 UNITS = ((1e-3, "milliseconds"), (1.0, "seconds"), (60.0, "minutes"), (3600.0, "hours"), (86400.0, "days"))
@@ -59,7 +59,11 @@ def timeline_figure(data: RunData) -> Figure | None:
     height = max(rows_height(len(lanes.lanes)), 220)
     table, caption = _timeline_table(lanes), _timeline_caption(lanes, total)
     question = "Which worker ran what, and when?"
-    more = "" if lanes.by_worker else "Which worker ran a trial was not recorded: rows are as many as ran at once."
+    more = (
+        ""
+        if lanes.by_worker
+        else "Which worker ran a trial was not recorded: there are as many rows as trials ran at once."
+    )
     return Figure(
         question, caption, tuple(bars), layout, table, height=height, keys=keys, more=more, trials=True, wide=True
     )
@@ -80,8 +84,10 @@ def _bars(spans: Sequence[TrialSpan], state: RecordState, *, size: float, total:
 
 
 def _timeline_caption(lanes: Timeline, total: float) -> str:
-    kind = "worker" if lanes.by_worker else "row"
-    caption = f"{plural(len(lanes.spans), 'trial')} in {duration_text(total)} on {plural(len(lanes.lanes), kind)}"
+    caption = f"{plural(len(lanes.spans), 'trial')} in {duration_text(total)}"
+    caption += f" on {plural(lanes.workers, 'worker')}" if lanes.by_worker else ""
+    if len(lanes.lanes) > max(lanes.workers, 1):
+        caption += f", up to {len(lanes.lanes)} at once"
     return f"{caption}, busy {percent(lanes.busy)} of the time."
 
 
@@ -149,7 +155,7 @@ def _curves(records: Sequence[TrialRecord], line: dict[str, Any]) -> Spec:
     return trace(x=x, y=y, customdata=hover, **style)
 
 
-EDF_HOVER = "<b>%{y:.0f} %</b> of these trials are at or below %{x:.4g}<extra></extra>"
+EDF_HOVER = "<b>%{y:.0f}%</b> of these trials are at or below %{x:.4g}<extra></extra>"
 MIN_VALUES = 4
 
 

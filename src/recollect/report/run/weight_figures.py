@@ -19,8 +19,8 @@ PRIOR_QUESTION = "How much did the past count?"
 TARGET_LABEL = "this task"
 OWN_LABEL, ALIKE_LABEL, REVERSED_LABEL = "past runs say nothing", "like past runs", "past runs, reversed"
 MAX_STEPS = 120  # of more trials, several are averaged to one step
-WEIGHT_HOVER = "<b>%{customdata[0]}</b><br>%{customdata[1]}: %{y:.1f} % of the weight<extra></extra>"
-PRIOR_HOVER = "<b>%{customdata[0]}</b><br>%{customdata[1]}: probability %{y:.1f} %<extra></extra>"
+WEIGHT_HOVER = "<b>%{customdata[0]}</b><br>%{customdata[1]}: %{y:.1f}% of the weight<extra></extra>"
+PRIOR_HOVER = "<b>%{customdata[0]}</b><br>%{customdata[1]}: probability %{y:.1f}%<extra></extra>"
 
 
 PRIOR_DETAILS = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tests.helpers.drawings import check_caption
 from tests.helpers.example_memory import example_run
 
 from recollect import FAILED, Memory, Run
@@ -38,9 +39,12 @@ def test_only_the_chosen_tasks_are_compared(memory: Memory) -> None:
     parts = [part for section in page.sections for part in section.parts]
     table = next(part for part in parts if isinstance(part, Table))
     assert sorted(str(row[0].sort_key) for row in table.blocks[0]) == ["a", "c"]
-    questions = [part.question for part in parts if isinstance(part, Figure)]
+    figures = [part for part in parts if isinstance(part, Figure)]
+    questions = [figure.question for figure in figures]
     assert questions == ["How fast did the tasks find good values?", "Which tasks are alike?"]
     assert "<title>Comparison: a and c</title>" in render(page)
+    for figure in figures:
+        check_caption(figure)
 
 
 @pytest.mark.parametrize(("tasks", "message"), [(["a", "z"], "no task 'z'"), (["a"], "at least two tasks")])

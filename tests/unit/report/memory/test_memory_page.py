@@ -8,6 +8,7 @@ import re
 import numpy as np
 import optuna
 import pytest
+from tests.helpers.drawings import check_caption, figures_of
 from tests.helpers.example_memory import COMPILED, example_run, points, slope
 
 from recollect import FAILED, Memory, Run
@@ -63,6 +64,8 @@ def test_a_page_has_all_its_parts_and_says_what_there_is(memory: Memory) -> None
         tables(page)["Good on these tasks together"].blocks[0]
     )
     assert titles(memory_page(memory)) == titles(page), "the only problem need not be named"
+    for figure in figures_of(page):
+        check_caption(figure)
 
 
 def test_best_configurations_are_those_of_the_runs_with_links_if_there_are_pages(memory: Memory) -> None:
@@ -154,6 +157,8 @@ def test_with_other_pages_the_start_only_lists_and_links(memory: Memory) -> None
     memory.add(example_run("b"), "svm")
     page = memory_page(memory, links=LINKS)
     assert list(tables(page)) == ["Problems in this memory", "Tasks, the latest first"]
+    numbers = re.findall(r'class="value">([^<]*)<', render(page))
+    assert numbers == ["1", "2", "24"], "problems, tasks and trials"
     latest = tables(page)["Tasks, the latest first"].blocks[0]
     assert [row[0].content for row in latest] == [Html(f'<a href="/r?svm&amp;{task}">{task}</a>') for task in "ba"]
 

@@ -28,7 +28,7 @@ def test_the_heat_map_shows_the_correlations_in_that_order_and_says_the_extremes
     assert figure.traces[0]["y"] == ["a", "also a", "not a"]
     z = np.frombuffer(b64decode(figure.traces[0]["z"]), dtype=np.int8).reshape(3, 3) / 100
     assert np.allclose(z, similarity[np.ix_(order, order)], atol=0.01)
-    assert "Most alike are a and also a (" in figure.caption
+    assert "most alike are a and also a (" in figure.caption
     mean = np.mean([similarity[0, 1], similarity[0, 2], similarity[1, 2]])
-    assert f"rank correlation of two tasks is {mean:.2f}." in figure.caption
+    assert f"rank correlation of two tasks is {mean:.2f};" in figure.caption
     assert similarity_figure(models.tasks, similarity[:1, :1], np.array([0])) is None

@@ -41,7 +41,7 @@ def test_layers_of_weights_add_up_to_everything() -> None:
     assert means == sorted(history.means.values(), reverse=True)[: len(COLOURS)]
     assert figure.traces[0]["x"][0] == 0.5, "the first trial was not weighed"
     weights = [note.target_weight for note in data.notes if note is not None and note.target_weight is not None]
-    assert f"{100 * (1 - np.mean(weights)):.0f} % of the weight" in figure.caption
+    assert f"{100 * (1 - np.mean(weights)):.0f}% of the weight" in figure.caption
     assert "first trial was chosen without weights" in figure.more
 
 
@@ -66,8 +66,8 @@ def test_how_much_the_past_counted_is_drawn_as_probabilities_that_add_up() -> No
     inner = np.array([area["y"][1:-1] for area in figure.traces])
     np.testing.assert_allclose(inner.sum(axis=0), 100.0)
     np.testing.assert_allclose(inner[1], [20.0, 50.0, 90.0])
-    assert "67 %" in figure.caption, "alike and reversed on average"
-    assert "90 %" in figure.caption, "in the last suggestion"
+    assert "67%" in figure.caption, "alike and reversed on average"
+    assert "90%" in figure.caption, "in the last suggestion"
 
 
 def test_weights_of_a_method_with_a_prior_are_not_called_a_vote() -> None:

@@ -114,7 +114,7 @@ def test_pointing_at_a_point_tells_its_numbers(opened: Opened) -> None:
         regrets.setdefault(run.key.method, []).append(float(run.regret[:50].mean()))
     means = {method: float(np.mean(found)) for method, found in regrets.items()}
     best = min(means, key=lambda method: means[method])
-    assert hover(opened.page, plot, 0, 0).startswith(f"{best}mean regret {100 * means[best]:.2f} %")
+    assert hover(opened.page, plot, 0, 0).startswith(f"{best}mean regret {100 * means[best]:.2f}%")
 
 
 @pytest.mark.parametrize("with_keyboard", [False, True], ids=["by clicks", "with the keyboard"])

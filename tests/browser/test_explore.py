@@ -9,12 +9,12 @@ import csv
 import json
 import shlex
 from ast import literal_eval
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.browser.pages import NARROW, WIDE, Opened, figure, wait_until_drawn
+from tests.browser.pages import Opened, figure, wait_until_drawn
 
 from recollect import Memory
 
@@ -291,18 +291,3 @@ def test_pruned_and_failed_trials_are_marked_in_all_figures(page: Page) -> None:
         keys = " ".join(figure(page, question).locator(".keys button").all_text_contents())
         assert "pruned" in keys, question
         assert "failed" in keys, question
-
-
-@pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-def test_nothing_moves_while_the_page_opens(open_file: Callable[[Path], Opened], file: Path, size: Any) -> None:
-    found = open_file(file)
-    found.page.set_viewport_size(size)
-    found.page.add_init_script(
-        """window.shift = 0;
-        new PerformanceObserver((list) => { for (const entry of list.getEntries()) window.shift += entry.value; })
-            .observe({ type: 'layout-shift', buffered: true });"""
-    )
-    found.page.reload()
-    wait_until_drawn(found.page)
-    assert found.page.evaluate("() => window.shift") < 0.1
-    found.page.close()

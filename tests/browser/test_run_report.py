@@ -177,7 +177,7 @@ def test_all_figures_have_data_that_are_drawn_and_a_text_alternative(opened: Ope
             label: plot.getAttribute('aria-label'),
         }}))"""
     )
-    assert len(found) == 9
+    assert len(found) == 10
     for entry in found:
         assert entry["points"] > 1, entry
         assert entry["shapes"] > 0, entry

@@ -43,7 +43,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from recollect.bench.benchmark import Benchmark
 from recollect.bench.experiment.contestants import ContestantSpec, contestant_spec
@@ -98,11 +98,14 @@ class BenchmarkSpec:
         return from_table(self.table, mode=self.mode, name=self.name, jobs=0)
 
 
+SourceMethod: TypeAlias = Literal["gp", "gp+paper", "random"]
+
+
 @dataclass(frozen=True, slots=True)
 class SourceSettings:
     """How past runs are created: the method, and for every task the number of evaluations and of runs."""
 
-    method: Literal["gp", "random"] = "gp"
+    method: SourceMethod = "gp"
     evaluations: int = 50
     repetitions: int = 1
 
@@ -196,7 +199,7 @@ def _parse_plan(content: Mapping[str, Any], folder: Path) -> Plan:
     horizon = section.count("horizon", high=MAX_EVALUATIONS) or 50
     past = _PlanTable("past", section.value("past", dict) or {})
     sources = SourceSettings(
-        cast("Literal['gp', 'random']", past.choice("method", ("gp", "random"))),
+        cast(SourceMethod, past.choice("method", get_args(SourceMethod))),
         past.count("evaluations", high=MAX_EVALUATIONS) or horizon,
         past.count("repetitions", high=MAX_REPETITIONS) or repetitions,
     )

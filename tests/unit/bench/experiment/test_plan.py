@@ -161,7 +161,7 @@ def test_names_are_chosen_evenly(count: int | None, expected: str) -> None:
         (('"gp", "rgpe', '"random", "rgpe'), "methods: expected different ones"),
         (('methods = ["random", "gp", "rgpe-taf"]', "methods = []"), "methods must be a list of 1 or more names"),
         (('weights = ["rgpe-taf"]', 'weights = ["smfo"]'), r"weights: expected methods of the plan .* got \['smfo'\]"),
-        (('method = "random"', 'method = "smfo"'), "past: method must be 'gp' or 'random', got 'smfo'"),
+        (('method = "random"', 'method = "smfo"'), "past: method must be 'gp' or 'gp[+]paper' or 'random', got 'smfo'"),
         (("evaluations = 30", "trials = 30"), "past: unknown key 'trials'"),
         (('name = "mine"', 'name = "forrester"'), "benchmarks]] with different names"),
         (('name = "forrester"', ""), "benchmarks: expected a name or a table"),

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from recollect.tuning.minimize import maximize, minimize
     from recollect.tuning.result import Result
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 
 __all__ = [
     "FAILED", "ConfigError", "ExhaustedError", "Explanation", "FailedTrialWarning", "Influence", "InputError",

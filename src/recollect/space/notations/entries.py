@@ -76,7 +76,7 @@ def hyperparameter_of(name: str, spec: Any) -> Hyperparameter[Any, Any]:  # noqa
     if isinstance(spec, tuple):
         return _range(name, spec)
     if isinstance(spec, range):
-        return _steps(name, [*spec] if spec.step > 0 else [*reversed(spec)], step=abs(spec.step))
+        return _steps(name, spec if spec.step > 0 else spec[::-1])
     if isinstance(spec, Mapping):
         return _described(name, spec)
     if isinstance(spec, np.ndarray):
@@ -144,26 +144,26 @@ def _stepped_range(name: str, low: Any, high: Any, *, step: Any, log: bool) -> H
     if not all(map(_is_number, (low, high, step))) or step <= 0 or low > high or log:
         rule = "a step needs finite bounds, the lower first, must be above 0 and excludes a log scale"
         raise SpaceError(f"{name!r}: {rule}; got low {low!r}, high {high!r}, step {step!r}, log {log}")
+    if all(isinstance(part, numbers.Integral) for part in (low, step)):
+        return _steps(name, range(int(low), math.floor(high) + 1, int(step)))
     start, width = Decimal(str(low)), Decimal(str(step))
     count = int((Decimal(str(high)) - start) / width) + 1
-    number = int if all(isinstance(part, numbers.Integral) for part in (low, step)) else float
-    values = [number(start + k * width) for k in range(min(count, MAX_STEPS + 1))]
-    return _steps(name, values, step=step)
+    return _steps(name, [float(start + k * width) for k in range(min(count, MAX_STEPS + 1))])
 
 
-def _steps(name: str, values: list[Any], *, step: Any) -> Hyperparameter[Any, Any]:
-    """Return a hyperparameter with these evenly spaced values, the smallest first."""
+def _steps(name: str, values: Sequence[Any]) -> Hyperparameter[Any, Any]:
+    """Return a hyperparameter with these evenly spaced values, the smallest first; a range may be of any length."""
     from ConfigSpace.hyperparameters import Constant, OrdinalHyperparameter
 
-    if len(values) == 1:
-        return Constant(name, values[0])
     if not values:
         raise SpaceError(f"{name!r}: the range is empty")
-    if step == 1 and isinstance(values[0], int):
+    if not values[1:]:
+        return Constant(name, values[0])
+    if isinstance(values, range) and values.step == 1:
         return _range(name, (values[0], values[-1]))
-    if len(values) > MAX_STEPS:
+    if values[MAX_STEPS:]:
         raise SpaceError(f"{name!r}: a range with a step has at most {MAX_STEPS} values; leave out the step")
-    return OrdinalHyperparameter(name, values)
+    return OrdinalHyperparameter(name, [*values])
 
 
 def _range(name: str, spec: tuple[Any, ...]) -> Hyperparameter[Any, Any]:

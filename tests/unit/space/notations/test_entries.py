@@ -68,6 +68,13 @@ def test_a_range_of_integers(entry: Any) -> None:
     assert (column.lower, column.size, column.choices) == (1, 9, None)
 
 
+@pytest.mark.parametrize("entry", [range(10**12), {"low": 0, "high": 10**12 - 1, "step": 1}])
+def test_a_range_of_very_many_integers_is_not_listed_and_loses_none(entry: Any) -> None:
+    column = column_of(entry)
+    assert isinstance(column, Steps)
+    assert (column.lower, column.size) == (0, 10**12)
+
+
 @pytest.mark.parametrize(
     ("entry", "choices"),
     [

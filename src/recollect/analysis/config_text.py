@@ -6,8 +6,7 @@ import json
 import shlex
 from typing import Any
 
-import numpy as np
-
+from recollect.numerics.arrays import native
 from recollect.runs.run import Config
 
 
@@ -29,8 +28,8 @@ def config_python(config: Config) -> str:
 
 def value_json(value: Any) -> str:
     """Return one value of a configuration as JSON, with all digits; what JSON does not have becomes a text."""
-    return json.dumps(value.item() if isinstance(value, np.generic) else value, ensure_ascii=False, default=str)
+    return json.dumps(native(value), ensure_ascii=False, default=str)
 
 
 def _native(config: Config) -> Config:
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in config.items()}
+    return {name: native(value) for name, value in config.items()}

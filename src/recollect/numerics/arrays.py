@@ -7,7 +7,7 @@ Notation: ``x (d,)`` one encoded point, ``X (n, d)`` several; nan = inactive.  W
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,11 @@ class KernelShape:
     def d(self) -> int:
         """Number of columns."""
         return self.categorical.size
+
+
+def native(value: Any) -> Any:
+    """Return a NumPy scalar as Python's own number, text or boolean; anything else as it is."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def is_inactive(X: FloatArray) -> BoolArray:

@@ -24,9 +24,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import ConfigError, InputError, InputTypeError, SpaceError
+from recollect.numerics.arrays import native
 from recollect.runs.run import Config, Direction, Run, State, Trial, sign_of
 from recollect.space.columns import EDGE_DECIMALS, EDGE_RELATIVE, Choices, Interval, SpaceColumn, Steps
-from recollect.space.notations.optuna_distributions import native, step_value
+from recollect.space.notations.optuna_distributions import step_value
 from recollect.space.space import Space, compile_space
 from recollect.storage.sql_read import ESTIMATE_KEY, duration
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from recollect._text import name_list, plural
 from recollect.errors import InputError, RecollectWarning, SpaceError
+from recollect.numerics.arrays import native
 from recollect.runs.run import Run, State, Trial
 from recollect.space.inference import PLAIN_TYPES, InferredRange, infer_values, values_by_name
-from recollect.space.notations.optuna_distributions import native
 from recollect.space.serialization import to_json
 from recollect.storage.open import Store
 from recollect.storage.optuna_conversion import distributions, frozen_trial, params_of

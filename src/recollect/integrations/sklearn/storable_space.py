@@ -10,8 +10,8 @@ import numpy as np
 
 from recollect.errors import SpaceError
 from recollect.integrations.sklearn.names import text_of
+from recollect.numerics.arrays import native
 from recollect.runs.run import Config
-from recollect.space.notations.optuna_distributions import native
 from recollect.space.space import Space, SpaceLike, compile_space
 
 

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from recollect.errors import SpaceError
+from recollect.numerics.arrays import native
 from recollect.space.columns import EDGE_RELATIVE
 from recollect.space.configspace import DECIMALS, check_integers, index_of
 from recollect.space.notations.optuna_distributions import MAX_STEPS, entry_of_optuna, is_optuna_distribution
@@ -65,6 +66,7 @@ def hyperparameter_of(name: str, spec: Any) -> Hyperparameter[Any, Any]:  # noqa
     """Return the hyperparameter that one entry describes."""
     from ConfigSpace.hyperparameters import Constant, Hyperparameter
 
+    spec = native(spec)
     if isinstance(spec, Hyperparameter):
         if spec.name != name:
             raise SpaceError(f"the hyperparameter under {name!r} has the name {spec.name!r}; the two must agree")
@@ -96,6 +98,7 @@ def _choices(name: str, choices: list[Any], *, ordered: bool | None) -> Hyperpar
     """Return a hyperparameter with these choices; ``ordered`` None: if they are numbers in order."""
     from ConfigSpace.hyperparameters import CategoricalHyperparameter, OrdinalHyperparameter
 
+    choices = [native(choice) for choice in choices]
     if not choices:
         raise SpaceError(f"{name!r}: expected at least one choice, got an empty list")
     if len(index_of(name, choices)) < len(choices):

@@ -9,9 +9,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from recollect.errors import SpaceError
+from recollect.numerics.arrays import native
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -57,8 +56,3 @@ def step_count(distribution: BaseDistribution) -> int:
 def step_value(distribution: Any, k: int) -> Any:
     """Return the value at step k = 0, 1, ..., computed like in Optuna, so that values agree in every bit."""
     return min(max(k * distribution.step + distribution.low, distribution.low), distribution.high)
-
-
-def native(value: Any) -> Any:
-    """Return a numpy scalar as Python's own; anything else as it is."""
-    return value.item() if isinstance(value, np.generic) else value

@@ -17,9 +17,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from recollect.errors import InputError, RecollectError, SpaceError
+from recollect.numerics.arrays import native
 from recollect.runs.run import Run, State, Trial
 from recollect.space.serialization import from_json, to_json
 from recollect.space.space import Space
@@ -93,7 +92,7 @@ def _line(trial: Trial, where: str) -> dict[str, Any]:
 
 
 def _plain(value: Any, where: str) -> Any:
-    plain = value.item() if isinstance(value, np.generic) else value
+    plain = native(value)
     if plain is not None and type(plain) not in (str, int, float, bool):
         raise InputError(
             f"{where}: only str, int, float, bool and None can be stored, got {value!r} ({type(value).__name__})"

@@ -17,10 +17,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from recollect._files import read_text
 from recollect.errors import InputError
+from recollect.numerics.arrays import native
 from recollect.runs.run import Config, Run, State, Trial
 from recollect.storage.formats.csv_columns import csv_rows, optional_number, typed_column
 from recollect.storage.formats.json_lines import require_object
@@ -129,7 +128,7 @@ def _from_objects(path: Path, rows: Sequence[Mapping[str, Any]], places: Sequenc
 
 def _plain(table: TrialTable, name: str) -> list[Any]:
     """Return the cells of a hyperparameter as plain Python values, nan as None; InputError for other types."""
-    cells = [cell.item() if isinstance(cell, np.generic) else cell for cell in table.columns[name]]
+    cells = [native(cell) for cell in table.columns[name]]
     for number, cell in enumerate(cells):
         if cell is not None and type(cell) not in (str, int, float, bool):
             raise InputError(

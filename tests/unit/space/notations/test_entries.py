@@ -13,6 +13,7 @@ from scipy import stats
 from recollect import SpaceError, compile_space
 from recollect.space.columns import Choices, Interval, SpaceColumn, Steps
 from recollect.space.sampling import sobol
+from recollect.space.serialization import from_json, to_json
 
 
 def column_of(entry: Any) -> SpaceColumn:
@@ -73,6 +74,24 @@ def test_a_range_of_very_many_integers_is_not_listed_and_loses_none(entry: Any) 
     column = column_of(entry)
     assert isinstance(column, Steps)
     assert (column.lower, column.size) == (0, 10**12)
+
+
+@pytest.mark.parametrize(
+    ("entry", "plain"),
+    [
+        ([*np.arange(2, 5)], (2, 3, 4)),
+        ([np.str_("a"), np.bool_(False), np.float32(0.5)], ("a", False, 0.5)),
+        ({"choices": [np.int64(1), np.int64(5)]}, (1, 5)),
+        (np.int64(3), (3,)),
+        (np.bool_(True), (True,)),
+    ],
+)
+def test_scalars_of_numpy_become_plain_values_which_a_memory_can_store(entry: Any, plain: tuple[Any, ...]) -> None:
+    space = compile_space({"p": entry})
+    (column,) = space.columns
+    assert isinstance(column, Choices | Steps)
+    assert [(type(choice), choice) for choice in column.choices or ()] == [(type(value), value) for value in plain]
+    assert from_json(to_json(space)).names == ("p",)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import operator
 from collections.abc import Iterable
 from typing import SupportsFloat, SupportsIndex, TypeVar
@@ -61,6 +62,24 @@ def as_text(name: str, value: str) -> str:
     if not isinstance(value, str):
         raise InputTypeError(f"{name} must be a text, got {value!r} ({type(value).__name__})")
     return value
+
+
+def as_number(value: object, where: str, expected: str = "a number or recollect.FAILED") -> float:
+    """Return a user's value as a float, which may be nan or inf; InputTypeError for anything but a number."""
+    if type(value) is float:  # nearly always, and the tests below are slow
+        return value
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
+    # A number of another library has no dimension: a Decimal, a tensor of PyTorch or JAX.
+    foreign = isinstance(value, SupportsFloat) and not isinstance(value, np.generic) and not getattr(value, "ndim", 0)
+    try:
+        if not isinstance(value, (bool, np.bool_)) and (foreign or isinstance(value, numbers.Real)):
+            return float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
+    except (TypeError, ValueError, RuntimeError):  # a tensor of complex numbers, a Decimal that is a signal
+        pass
+    raise InputTypeError(f"{where}: expected {expected}, got {value!r} ({type(value).__name__})")
 
 
 def as_positive(name: str, value: SupportsFloat) -> float:

@@ -34,11 +34,11 @@ from recollect.optimizer.past_runs import (
 )
 from recollect.optimizer.search_region import TOO_FAR, make_search_region
 from recollect.optimizer.suggestion import Suggestion, Untried, round_trip, suggest_at_random, suggest_by_model
-from recollect.runs.run import Config, Direction, Run, State, Trial, as_number
+from recollect.runs.run import Config, Direction, Run, State, Trial
 from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.transfer.screening import Choice
 from recollect.transfer.sources import Sources
-from recollect.validation import as_count, as_list
+from recollect.validation import as_count, as_list, as_number
 
 DESIGN, MODEL, SUGGEST, TRANSFER = range(4)  # purposes of the random streams
 

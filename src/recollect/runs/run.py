@@ -11,7 +11,6 @@ encodings, ``y (m,)`` their values, lower is better.
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -23,7 +22,7 @@ from recollect.errors import ConfigError, InputError, InputTypeError, MissingExt
 from recollect.numerics.arrays import FloatArray
 from recollect.runs.trial_columns import TrialColumns
 from recollect.space.space import Space, SpaceLike, compile_space
-from recollect.validation import as_list
+from recollect.validation import as_list, as_number
 
 Direction = Literal["minimize", "maximize"]
 Config = dict[str, Any]
@@ -56,20 +55,6 @@ def sign_of(direction: str) -> float:
     if isinstance(direction, str) and direction in ("minimize", "maximize"):  # an array compares elementwise
         return 1.0 if direction == "minimize" else -1.0
     raise InputError(f"direction must be 'minimize' or 'maximize', got {direction!r}")
-
-
-def as_number(value: object, where: str, expected: str = "a number or recollect.FAILED") -> float:
-    """Return a user's value as a float, which may be nan or inf; InputTypeError for anything but a number."""
-    if type(value) is float:  # nearly always, and the tests below are slow
-        return value
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value.item()
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise InputTypeError(f"{where}: expected {expected}, got {value!r} ({type(value).__name__})")
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf  # type: ignore[operator]
 
 
 @dataclass(frozen=True, slots=True)

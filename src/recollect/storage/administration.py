@@ -21,7 +21,7 @@ from recollect.storage.studies import (
     study_name,
 )
 from recollect.storage.transitions import create_studies, delete_studies
-from recollect.validation import as_text
+from recollect.validation import as_list, as_text
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
@@ -32,7 +32,7 @@ Moment: TypeAlias = "datetime | date | str"
 
 def as_tags(tags: str | Iterable[str]) -> tuple[str, ...]:
     """Return one tag or several as a tuple without duplicates; InputError for anything but words."""
-    words = (tags,) if isinstance(tags, str) else tuple(tags)
+    words = [tags] if isinstance(tags, str) else as_list("tags", tags, of="words")
     for word in words:
         if not isinstance(word, str):
             raise InputTypeError(f"tags: expected texts, got {word!r} ({type(word).__name__})")

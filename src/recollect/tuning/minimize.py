@@ -40,7 +40,7 @@ from recollect.tuning.stop_rules import Budget
 from recollect.tuning.suggestion_notes import read_note, with_recorded_weights
 from recollect.tuning.trial_queue import TrialQueue
 from recollect.tuning.worker import Report, Worker, WorkerStatus
-from recollect.validation import as_count, as_list, as_text
+from recollect.validation import as_count, as_list, as_number, as_text
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
@@ -229,7 +229,10 @@ def tune_with(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) 
     empty = Run(task, space=compile_space(space), direction=settings.direction)
     assert empty.space is not None
     first = _check_first(settings.first, empty.space)
-    settings = replace(settings, tags=as_tags(settings.tags), note=as_text("note", settings.note))
+    settings = replace(
+        settings, trials=budget.trials, tags=as_tags(settings.tags), note=as_text("note", settings.note),
+        seed=None if settings.seed is None else as_count("seed", settings.seed, minimum=0),
+    )  # fmt: skip
     memory = patiently(lambda: _memory(settings.memory))
     store, note = memory.store, _settings_note(settings)
     try:
@@ -352,8 +355,10 @@ def worker_count(workers: int) -> int:
 
 
 def _evaluator(objective: Objective, workers: int | Executor | Any, trial_seconds: float | None) -> Evaluator:
-    if trial_seconds is not None and not (isinstance(trial_seconds, int | float) and trial_seconds > 0):
-        raise InputError(f"trial_seconds: expected a positive number or None, got {trial_seconds!r}")
+    if trial_seconds is not None:
+        trial_seconds = as_number(trial_seconds, "trial_seconds", "a positive number or None")
+        if not trial_seconds > 0:
+            raise InputError(f"trial_seconds: expected a positive number or None, got {trial_seconds!r}")
     if isinstance(workers, Executor) or hasattr(workers, "get_executor"):
         return ExecutorEvaluator(objective, workers, time_limit=trial_seconds)
     count = worker_count(workers)

@@ -16,7 +16,8 @@ from typing import Any, Protocol, TypeAlias
 
 from recollect.errors import InputTypeError
 from recollect.processes import ProcessDiedError, ProcessPool, TimeLimitError
-from recollect.runs.run import FAILED, Config, as_number
+from recollect.runs.run import FAILED, Config
+from recollect.validation import as_number
 
 Objective: TypeAlias = Callable[[Config], Any]
 """Takes a configuration and returns a number, or recollect.FAILED."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from recollect._text import plural
 from recollect.errors import InputError
 from recollect.runs.run import Run, Trial, sign_of
-from recollect.validation import as_count
+from recollect.validation import as_count, as_number
 
 UNLIKELY = "unlikely"
 """Of ``stop_when``: end when a worthwhile improvement is unlikely (`improvement_forecast`)."""
@@ -33,14 +33,14 @@ class Budget:
     min_improvement: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse values that make no sense."""
-        as_count("trials", self.trials, minimum=1)
-        for name, value in (
-            ("seconds", self.seconds), ("target", self.target), ("min_improvement", self.min_improvement)
-        ):  # fmt: skip
-            number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
-            if value is not None and not number:
-                raise InputError(f"{name}: expected a number or None, got {value!r}")
+        """Refuse values that make no sense; turn numbers of NumPy into Python's own."""
+        object.__setattr__(self, "trials", as_count("trials", self.trials, minimum=1))
+        for name in ("seconds", "target", "min_improvement"):
+            if (value := getattr(self, name)) is not None:
+                number = as_number(value, name, "a number or None")
+                if math.isnan(number):
+                    raise InputError(f"{name}: expected a number or None, got {value!r}")
+                object.__setattr__(self, name, number)
         if self.seconds is not None and self.seconds <= 0:
             raise InputError(f"seconds: expected a positive number or None, got {self.seconds!r}")
         for name, count in (("patience", self.patience), ("max_failures", self.max_failures)):

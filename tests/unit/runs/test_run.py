@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,27 @@ def test_a_run_copies_what_it_was_given() -> None:
 def test_a_value_that_is_not_a_number_is_refused(value: object) -> None:
     with pytest.raises(InputTypeError, match=r"values\[1\].*expected a number"):
         Run("task", CONFIGS[:2], [1.0, value])
+
+
+class Tensor:
+    """A number as other libraries have it: no `numbers.Real`, but with a value and, if it has any, dimensions."""
+
+    def __init__(self, ndim: int) -> None:
+        self.ndim = ndim
+
+    def __float__(self) -> float:
+        return 0.25
+
+
+@pytest.mark.parametrize("value", [Tensor(0), Decimal("0.25")])
+def test_numbers_of_other_libraries_are_numbers(value: object) -> None:
+    assert Run("t", [{"a": 1}], [value]).values == [0.25]
+
+
+@pytest.mark.parametrize("value", [Tensor(1), Decimal("snan"), np.array([0.25]), np.str_("0.25")])
+def test_what_is_not_one_number_is_refused(value: object) -> None:
+    with pytest.raises(InputTypeError):
+        Run("t", [{"a": 1}], [value])
 
 
 @pytest.mark.parametrize("value", [np.float32(0.5), np.array(0.5), np.int64(3), 3])

@@ -187,7 +187,7 @@ def test_a_run_ends_where_past_runs_had_nothing_more_to_gain(sign: float) -> Non
     assert len(tune(objective, SPACE, past=as_runs(4, direction, sign), **{**options, "stop_when": None}).run) == 30
 
 
-@pytest.mark.parametrize("option", [{"stop_when": "now"}, {"min_improvement": -1.0}, {"min_improvement": "x"}])
+@pytest.mark.parametrize("option", [{"stop_when": "now"}, {"min_improvement": -1.0}, {"min_improvement": float("nan")}])
 def test_options_that_make_no_sense_are_refused(option: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(option))):
         minimize(lambda config: config["a"], SPACE, trials=2, progress=False, **option)

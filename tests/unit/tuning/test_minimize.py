@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from recollect import FAILED, FailedTrialWarning, InputError, InputTypeError, Optimizer, RecollectWarning, Run
@@ -298,7 +299,7 @@ def test_a_task_whose_choices_had_no_order_yet_is_resumed_with_the_order(tmp_pat
         ({"trials": 2.5}, InputTypeError, "trials"),
         ({"workers": 0}, InputError, "workers"),
         ({"seconds": -1}, InputError, "seconds"),
-        ({"seconds": "1"}, InputError, "seconds"),
+        ({"seconds": "1"}, InputTypeError, "seconds"),
         ({"target": math.nan}, InputError, "target"),
         ({"trial_seconds": 0}, InputError, "trial_seconds"),
         ({"direction": "up"}, InputError, "direction"),
@@ -309,6 +310,7 @@ def test_a_task_whose_choices_had_no_order_yet_is_resumed_with_the_order(tmp_pat
         ({"task": ""}, InputError, "task"),
         ({"tags": "a,b"}, InputError, "tags"),
         ({"tags": [1]}, InputTypeError, "tags"),
+        ({"tags": None}, InputTypeError, "tags"),
         ({"note": 1}, InputTypeError, "note"),
     ],
 )
@@ -320,6 +322,12 @@ def test_bad_arguments_are_refused_before_anything_is_run(given: Any, kind: type
         minimize(never, **({"space": SPACE, "progress": False} | given))
     with pytest.raises(InputTypeError, match="expected a function"):
         minimize("not a function", SPACE)  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
+    settings = {"trials": np.int64(3), "seed": np.int64(7), "seconds": np.int32(60), "target": np.float32(-1)}
+    limits = {"patience": np.int64(9), "min_improvement": np.float32(0), "memory": tmp_path / "m.db", "task": "t"}
+    assert quietly(bowl, **settings, **limits).run.configs == quietly(bowl, trials=3, seed=7).run.configs
 
 
 def test_a_run_that_ends_with_an_exception_gives_up_its_trials(tmp_path: Path) -> None:

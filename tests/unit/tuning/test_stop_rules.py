@@ -92,6 +92,7 @@ def test_patience_ends_a_run_and_says_so() -> None:
         ({"patience": 0}, InputError),
         ({"patience": 2.5}, InputTypeError),
         ({"max_failures": 0}, InputError),
+        ({"min_improvement": "x"}, InputTypeError),
         ({"first": [1]}, InputTypeError),
         ({"callbacks": [1]}, InputTypeError),
         ({"callbacks": print}, InputTypeError),

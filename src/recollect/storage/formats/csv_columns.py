@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from recollect.errors import InputError, InputTypeError
-from recollect.runs.run import as_number
+from recollect.validation import as_number
 
 INTEGER = re.compile(r"[+-]?\d{1,300}\Z", re.ASCII)
 BOOLEANS = {"true": True, "false": False}

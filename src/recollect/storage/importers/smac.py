@@ -20,12 +20,13 @@ from typing import Any
 
 from recollect._files import read_text
 from recollect.errors import ConfigError, InputError, SpaceError
-from recollect.runs.run import MAX_SECONDS, Config, Run, State, Trial, as_number
+from recollect.runs.run import MAX_SECONDS, Config, Run, State, Trial
 from recollect.space.serialization import from_json
 from recollect.space.space import Space
 from recollect.storage.formats.json_lines import parse_json, require_object
 from recollect.storage.importers import ImportOptions, ImportResult
 from recollect.storage.importers.trial_tables import stem
+from recollect.validation import as_number
 
 RUN_HISTORY, SPACE = "runhistory.json", "configspace.json"
 NUMBERS = {0: "RUNNING", 1: "SUCCESS", 2: "CRASHED", 3: "TIMEOUT", 4: "MEMORYOUT"}

@@ -33,8 +33,10 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/python -m pytest tests/architecture
 
-# There are as many test processes as cores: threads of the linear algebra would only be in their way. Byte code is
-# stored, even if the environment says otherwise: every process that a test starts would compile the package again.
+# One test process more than there are cores, because some tests wait: for servers, for processes that they kill.
+# Threads of the linear algebra would only be in their way. Byte code is stored, even if the environment says otherwise:
+# every process that a test starts would compile the package again.
+PYTEST := $(BIN)/python -m pytest -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist worksteal
 test test-unit test-lowest test-browser coverage: export OPENBLAS_NUM_THREADS := 1
 test test-unit test-lowest test-browser coverage: export PYTHONDONTWRITEBYTECODE :=
 
@@ -43,11 +45,11 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 test: check
-	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/browser --ignore tests/architecture
+	$(PYTEST) --ignore tests/browser --ignore tests/architecture
 
 # The unit tests alone, with another Python: make test-unit VENV=.venv-3.13 PYTHON=python3.13
 test-unit: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal tests/unit
+	$(PYTEST) tests/unit
 
 # The lowest stated versions of all dependencies: one run through every entry point, and the contracts.
 test-lowest:
@@ -63,11 +65,11 @@ test-lowest:
 
 # In a real Chromium, installed where that is possible. Separate, to keep `make test` short.
 test-browser: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal tests/browser
+	$(PYTEST) tests/browser
 
 # Line and branch coverage of the tests, without those in a browser.
 coverage: $(VENV)/.dev
-	$(BIN)/python -m pytest -n auto --dist worksteal --ignore tests/browser --cov --cov-report term:skip-covered
+	$(PYTEST) --ignore tests/browser --cov --cov-report term:skip-covered
 
 # Renew the record that tests/regression compares with. Only for intended changes of behaviour.
 record: $(VENV)/.dev

@@ -154,6 +154,8 @@ def read_studies(store: Store, *, only: int | None = None, damage: list[Damage] 
     attributes: defaultdict[int, dict[str, Any]] = defaultdict(dict)
     broken: dict[int, str] = {}
     with store.reading() as fetch:
+        # First of all: one that another process creates meanwhile would otherwise seem to lack its direction.
+        studies = list(fetch(f"select study_id, study_name from studies {where} order by study_id"))
         for study, direction in fetch(f"select study_id, direction from study_directions {where} order by objective"):
             directions[study].append(direction)
             if direction not in ("MINIMIZE", "MAXIMIZE"):
@@ -164,7 +166,6 @@ def read_studies(store: Store, *, only: int | None = None, damage: list[Damage] 
                 attributes[study][key] = decode(text)
             except DAMAGE_ERRORS as error:
                 broken[study] = f"attribute {key!r}: {_brief(error)}"
-        studies = list(fetch(f"select study_id, study_name from studies {where} order by study_id"))
     for study, name in studies:
         if not isinstance(name, str) or not directions[study]:
             broken.setdefault(study, "no direction" if isinstance(name, str) else f"name {name!r:.80}")

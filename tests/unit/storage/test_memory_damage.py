@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import warnings
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from recollect.analysis.run_data import read_run_data
 from recollect.cli.main import app
 from recollect.report.dashboard.read_only import open_read_only, read_study_states
 from recollect.storage import studies
+from recollect.storage.sql_read import read_studies
 
 SPACE = {"x": (0.0, 1.0), "n": (1, 9), "c": ["a", "b"]}
 CONFIGS = [{"x": 0.1 * n, "n": n, "c": "ab"[n % 2]} for n in range(1, 5)]
@@ -45,6 +46,25 @@ def check(path: Path) -> list[tuple[str, str]]:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         return [(entry.place, entry.reason) for entry in Memory(path).check()]
+
+
+def test_a_study_that_is_created_while_studies_are_read_is_not_taken_for_damaged(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory, queries = Memory(file), []
+    reading = memory.store.reading
+
+    def add_and_fetch(query: str) -> list[Any]:
+        queries.append(query)
+        with Memory(file) as other:
+            other.add(Run(f"new {len(queries)}", CONFIGS, [1.0, 2.0, 3.0, 4.0], space=SPACE), "p")
+        with reading() as fetch:  # as on a server, where every query sees what was written before it
+            return list(fetch(query))
+
+    monkeypatch.setattr(memory.store, "reading", lambda: nullcontext(add_and_fetch))
+    names = [study.name for study in read_studies(memory.store)]
+    assert len(queries) == 3
+    assert names == ["p/one", "p/two", "p/new 1"]
 
 
 TRIAL = [

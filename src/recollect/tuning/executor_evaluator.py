@@ -11,15 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
 from functools import lru_cache, partial
 from typing import Any
 
@@ -27,7 +19,7 @@ from recollect._system import available_cores
 from recollect.errors import InputTypeError, RecollectError
 from recollect.processes import ProcessDiedError, ProcessPool, TimeLimitError
 from recollect.runs.run import Config
-from recollect.tuning.objective import Evaluation, Finished, Objective, evaluate, reason_of
+from recollect.tuning.objective import Evaluation, Finished, Objective, evaluate, reason_of, wait_for_any
 
 GONE = "finished trials are stored, and the same call with a new executor resumes"
 
@@ -64,7 +56,7 @@ class ExecutorEvaluator:
 
     def wait(self, seconds: float) -> Finished:
         """Wait until a worker answers or is lost."""
-        done = wait(self._running, timeout=seconds, return_when=FIRST_COMPLETED).done
+        done = wait_for_any(self._running, seconds)
         if not done and self._client is not None and self._client.status not in ("running", "connecting"):
             raise RecollectError(f"the Dask scheduler is gone; {GONE}")
         return [self._finished(future) for future in done]

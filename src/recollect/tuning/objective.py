@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +22,7 @@ from recollect.validation import as_number
 Objective: TypeAlias = Callable[[Config], Any]
 """Takes a configuration and returns a number, or recollect.FAILED."""
 
+GATHER_SECONDS = 0.005  # less than it takes to store a result
 KEPT_FRAMES = 8  # innermost frames of a traceback that are stored with a failed trial
 
 
@@ -91,6 +92,12 @@ class Evaluator(Protocol):
         """Stop whatever runs."""
 
 
+def wait_for_any(running: Collection[Future[Evaluation]], seconds: float) -> Collection[Future[Evaluation]]:
+    """Wait at most this long until an evaluation ends, and a moment for others: results are stored in one step."""
+    ended = wait(running, timeout=seconds, return_when=FIRST_COMPLETED).done
+    return wait(running, timeout=GATHER_SECONDS).done if ended else ended
+
+
 class InProcessEvaluator:
     """Evaluates in this process, one configuration at a time: `wait` does the work."""
 
@@ -138,8 +145,7 @@ class PoolEvaluator:
 
     def wait(self, seconds: float) -> Finished:
         """Wait until a process answers, dies or exceeds its time limit."""
-        done = wait(self._running, timeout=seconds, return_when=FIRST_COMPLETED).done
-        return [self._finished(future) for future in done]
+        return [self._finished(future) for future in wait_for_any(self._running, seconds)]
 
     def close(self) -> None:
         """Kill all processes."""

@@ -9,6 +9,7 @@ Starts, results, failures and retries are logged to the logger ``recollect`` of 
 from __future__ import annotations
 
 import logging
+import random
 import sys
 import time
 import warnings
@@ -31,6 +32,7 @@ T = TypeVar("T")
 
 RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)  # to wait between attempts when the storage does not answer
 POLL_SECONDS = 0.5  # between two reads of the queue while evaluations run
+FIRST_PAUSE, MAX_DOUBLINGS = 0.01, 5  # seconds at most after a forestalled claim, and how often they double
 FIRST = "one of the configurations to try first"
 PACKAGE = __name__.partition(".")[0]
 
@@ -87,6 +89,7 @@ class Worker:
         self._unreported: list[int] = []  # numbers of trials that this worker has finished
         self._earlier: int | None = None  # trials that had finished before this worker started
         self._requested_stop = ""
+        self._random = random.Random()  # of this worker alone, whatever the program seeds
         self._start = time.monotonic()
         self.unsaved: list[Trial] = []  # results that could not be written to the storage
         self._exhausted = False
@@ -144,18 +147,32 @@ class Worker:
 
     def _start_trials(self) -> None:
         """Start as many trials as the evaluator can take and the budget allows."""
+        forestalled = 0
         while (free := self._evaluator.capacity - len(self._queue.claimed)) > 0:
             waiting = self._retry(lambda: self._queue.claim_waiting(limit=self.budget.trials))
-            trials = [] if waiting is None else [waiting]
+            claims: list[ClaimedTrial | None] = [] if waiting is None else [waiting]
             if waiting is None and (left := self.budget.trials - len(self._queue.state.planned())) > 0:
-                trials = self._suggest(min(free, left))
-            if not trials:
+                claims = self._suggest(min(free, left))
+            if not claims:
                 return
             self._update_optimizer()
-            for trial in trials:
+            for trial in (claim for claim in claims if claim is not None):
                 logger.info("trial %d started: %s", trial.number, trial.config)
                 self._evaluating[trial.number] = trial
                 self._evaluator.start(trial.number, trial.config)
+            if None in claims:
+                self._give_way(forestalled)
+                forestalled += 1
+
+    def _give_way(self, before: int) -> None:
+        """Wait for a random time after a forestalled claim, longer after each, and read what others have claimed.
+
+        Workers with the same seed and results suggest the same. Without pauses, many that start at once would claim it
+        again and again at the same time.
+        """
+        time.sleep(self._random.uniform(0.0, FIRST_PAUSE * 2 ** min(before, MAX_DOUBLINGS)))
+        self._retry(self._queue.read)
+        self._update_optimizer()
 
     def _report_finished(self) -> None:
         """Report the trials that this worker has finished; another one may have taken over one of them."""
@@ -178,8 +195,12 @@ class Worker:
     def _claim(self, configs: Sequence[tuple[Config, dict[str, Any]]]) -> list[ClaimedTrial | None]:
         return self._retry(lambda: self._queue.claim_all(configs, limit=self.budget.trials))
 
-    def _suggest(self, count: int) -> list[ClaimedTrial]:
-        """Claim a configuration to try first or, when there is none left, ``count`` suggestions in one step."""
+    def _suggest(self, count: int) -> list[ClaimedTrial | None]:
+        """Claim a configuration to try first or, when there is none left, ``count`` suggestions in one step.
+
+        None stands for a claim that another worker forestalled. Its configuration is known now, and the next suggestion
+        is another one.
+        """
         if (requested := self._claim_first()) is not None:
             return [requested]
         configs: list[tuple[Config, dict[str, Any]]] = []
@@ -200,7 +221,7 @@ class Worker:
             else:
                 self._pending[trial.number] = config
         self._update_optimizer()
-        return [trial for trial in trials if trial is not None]
+        return trials
 
     def _finish(self, results: Sequence[tuple[ClaimedTrial, Evaluation]]) -> None:
         if not results:

@@ -22,7 +22,8 @@ from recollect.analysis.trial_records import RecordState, state_counts
 from recollect.numerics.arrays import FloatArray
 from recollect.runs.run import Config, Run
 
-RunState: TypeAlias = Literal["not started", "running", "finished", "stopped", "recorded"]
+RunState: TypeAlias = Literal["not started", "running", "complete", "stopped", "recorded"]
+PastUse: TypeAlias = Literal["unknown", "ignored", "none", "used"]
 Comparison: TypeAlias = Literal["the same task", "without transfer", "past runs"]
 BOOTSTRAP_SAMPLES, COVERAGE = 2000, 0.9
 
@@ -93,6 +94,7 @@ class TransferGain:
 class Headline:
     """What a run says first; best_number: the number of the best trial; past_runs: how many it could learn from.
 
+    past_use: whether it learned from past runs; "ignored": its method does not, "none": there were none.
     verdict: whether past runs helped, in the sentence of `recollect.Explanation.summary`; empty if that is unknown.
     """
 
@@ -105,6 +107,7 @@ class Headline:
     best_number: int | None
     best_config: Config | None
     past_runs: int
+    past_use: PastUse
     gain: TransferGain | None
     verdict: str = ""
 
@@ -125,9 +128,17 @@ def headline(data: RunData, agreement: RankAgreement | None = None) -> Headline:
     return Headline(
         run.task, data.problem, _state(data), state_counts(data.records), data.horizon,
         None if best is None else best.value, number, None if best is None else dict(best.config),
-        past_runs=len(data.source_names), gain=transfer_gain(data),
+        past_runs=len(data.source_names), past_use=_past_use(data), gain=transfer_gain(data),
         verdict="" if agreement is None else verdict(data, agreement, weight_history(data)),
     )  # fmt: skip
+
+
+def _past_use(data: RunData) -> PastUse:
+    if data.method is not None and not data.method.transfers:
+        return "ignored"
+    if data.source_names:
+        return "used"
+    return "none" if data.settings else "unknown"
 
 
 def _state(data: RunData) -> RunState:
@@ -138,7 +149,7 @@ def _state(data: RunData) -> RunState:
         return "not started"
     if data.horizon is None:
         return "recorded"
-    return "finished" if len(data.run) >= data.horizon else "stopped"
+    return "complete" if len(data.run) >= data.horizon else "stopped"
 
 
 def transfer_gain(data: RunData) -> TransferGain | None:

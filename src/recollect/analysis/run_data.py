@@ -28,11 +28,12 @@ from recollect.storage.open import Store, storage_errors
 from recollect.storage.run_reading import counted_trials, valid_trials
 from recollect.storage.sql_read import FINISHED_STATES, StoredTrial, read_after, read_finished
 from recollect.storage.studies import (
-    INFLUENCE_KEY,
     NOTES_KEY,
+    SAMPLER_KEY,
     VOID_KEY,
     TaskStudy,
     choose_study,
+    stored_influence,
     task_studies,
 )
 from recollect.storage.study_spaces import read_study_spaces
@@ -70,6 +71,7 @@ class RunData:
     storage: str = ""  # where it was read
     stored: tuple[TrialRecord, ...] = ()  # all trials, also pruned and running ones; empty without a memory
     stored_numbers: tuple[int, ...] = ()  # of the run's trials; empty: they are counted from 0
+    space_inferred: bool = False  # whether the space is only what was tried
 
     @property
     def records(self) -> tuple[TrialRecord, ...]:
@@ -88,9 +90,14 @@ class RunData:
         return tuple(by_number[number] for number in self.numbers)
 
     @property
+    def suggestions(self) -> tuple[tuple[int, SuggestionNote], ...]:
+        """The trials of which it is known why they were suggested, running ones included, by number."""
+        return tuple((record.number, record.suggestion) for record in self.records if record.suggestion is not None)
+
+    @property
     def source_names(self) -> tuple[str, ...]:
         """All past runs: those that it could learn from, and those that its notes name."""
-        noted = (task for note in self.notes if note is not None for task in note.sources)
+        noted = (task for _, note in self.suggestions for task in note.sources)
         return tuple(dict.fromkeys((*(run.task for run in self.past), *noted)))
 
     @property
@@ -146,8 +153,11 @@ def read_run_data(memory: Memory, problem: str | None, task: str) -> RunData:
         entries = [entry for entry in task_studies(store) if entry.direction is not None]
         entry = choose_study(entries, task, problem, where=store.name)
         everything = read_after(store, entry.id, -1)
-        kind = (entry.problem, entry.direction)  # studies of other programs have no problem
-        same = [other for other in entries if entry.problem and (other.problem, other.direction) == kind]
+        settings, sources = _sampler(store, entry) if entry.problem is None else (entry.settings, None)
+        kind = (entry.problem, entry.direction)
+        same = [other for other in entries if (other.problem, other.direction) == kind]
+        if sources is not None:  # studies of other programs have no problem
+            same = [other for other in same if other.task in sources]
         others = _read(store, [other for other in same if other != entry], keys=(NOTES_KEY, VOID_KEY))
         paired = _paired_run(store, entry, entries)
         counting = [record for record in everything if VOID_KEY not in record.user_attrs]
@@ -157,21 +167,25 @@ def read_run_data(memory: Memory, problem: str | None, task: str) -> RunData:
     pairs = counted_trials(study.records, entry.direction)
     run = Run(entry.task, trials=[trial for _, trial in pairs], direction=entry.direction)
     stored = stored_records(counting, {record.number: trial for record, trial in pairs})
-    notes = tuple(read_note(record.user_attrs.get(INFLUENCE_KEY)) for record, _ in pairs)
+    notes = tuple(read_note(stored_influence(record)) for record, _ in pairs)
+    inferred = space is None
     space = space_of(run) if space is None else space
     ends = [record.datetime_complete for record in study.records if record.datetime_complete]
     return RunData(
-        run, entry.problem, space, _past_runs(study, others, notes, space), notes, entry.settings,
+        run, entry.problem, space, _past_runs(study, others, notes, space), notes, settings,
         origins=_origins([study, *others]), paired=paired,
         times=(study.started, max(ends)) if study.started and ends else None, storage=store.name,
-        stored=stored, stored_numbers=tuple(record.number for record, _ in pairs),
+        stored=stored, stored_numbers=tuple(record.number for record, _ in pairs), space_inferred=inferred,
     )  # fmt: skip
 
 
 def run_data_of(result: Result) -> RunData:
     """Return the data of a result, without a memory."""
     notes = tuple(map(read_note, result.influences))
-    return RunData(result.run, result.problem, space_of(result.run), result.past, notes, result.settings)
+    inferred = result.run.space is None
+    return RunData(
+        result.run, result.problem, space_of(result.run), result.past, notes, result.settings, space_inferred=inferred
+    )
 
 
 def space_of(run: Run) -> Space | None:
@@ -196,6 +210,15 @@ def _read(store: Store, entries: Sequence[TaskStudy], *, keys: Sequence[str]) ->
         _StudyHistory(entry, [record for record in records[entry.id] if VOID_KEY not in record.user_attrs])
         for entry in entries
     ]
+
+
+def _sampler(store: Store, entry: TaskStudy) -> tuple[dict[str, Any], frozenset[str]]:
+    """Return the settings of a study that `TransferSampler` tuned, and its past studies; nothing for any other."""
+    noted = store.optuna.get_study_system_attrs(entry.id).get(SAMPLER_KEY)
+    if not isinstance(noted, Mapping):
+        return {}, frozenset()
+    past = noted.get("past")
+    return {"method": noted.get("method")}, frozenset(map(str, past if isinstance(past, list) else ()))
 
 
 def _past_runs(

@@ -51,7 +51,7 @@ def _past_sentence(data: RunData, history: WeightHistory | None) -> str:
         return f"{data.method.name} does not use past runs."
     if not data.past and history is None:
         return NO_PAST_RUNS if data.settings else "It is unknown whether it learned from past runs."
-    first = next((note for note in data.notes if note is not None), None)
+    first = next((note for _, note in data.suggestions), None)
     portfolio = first is not None and "past runs" in first.reason
     start = f" It started with {first.reason}." if first is not None and portfolio else ""
     if history is None:

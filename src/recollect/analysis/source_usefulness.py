@@ -68,8 +68,7 @@ class WeightHistory:
 
 def weight_history(data: RunData) -> WeightHistory | None:
     """Return the weights of a run, None if none were recorded."""
-    numbered = zip(data.numbers, data.notes, strict=True)
-    weighed = [(trial, note) for trial, note in numbered if note is not None and note.target_weight is not None]
+    weighed = [(trial, note) for trial, note in data.suggestions if note.target_weight is not None]
     if not weighed:
         return None
     names = list(dict.fromkeys(task for _, note in weighed for task in note.sources))
@@ -111,8 +110,8 @@ def prior_history(data: RunData) -> PriorHistory | None:
     """Return how much the past counted; None for methods without a prior."""
     rows = [
         (number, note.prior.alike, note.prior.reversed, note.prior.own_model)
-        for number, note in zip(data.numbers, data.notes, strict=True)
-        if note is not None and note.prior is not None
+        for number, note in data.suggestions
+        if note.prior is not None
     ]
     if not rows:
         return None
@@ -218,7 +217,7 @@ def rank_agreement(data: RunData, method: Method, history: WeightHistory | None 
 
 def verdict(data: RunData, agreement: RankAgreement, history: WeightHistory | None) -> str:
     """Return the sentence that explains what past runs brought, as `recollect.Explanation.summary` says it."""
-    priors = [note.prior for note in data.notes if note is not None and note.prior is not None]
+    priors = [note.prior for _, note in data.suggestions if note.prior is not None]
     entries = zip(agreement.past, agreement.shares, strict=True)
     used = {entry.task: share for entry, share in entries if entry.used}
     return transfer_verdict(
@@ -241,7 +240,7 @@ def source_usefulness(
         absent = set(history.sources) - {entry.task for entry in past}
         useful += [SourceUsefulness(task, None, None) for task in sorted(absent)]
         useful = [_with_weights(source, history) for source in useful]
-    factors = next((note.coefficients for note in reversed(data.notes) if note is not None and note.prior), None)
+    factors = next((note.coefficients for _, note in reversed(data.suggestions) if note.prior), None)
     if factors is not None:
         useful = [replace(source, coefficient=factors.get(source.task, 0.0)) for source in useful]
     return sorted(useful, key=lambda source: (-(source.weight or 0.0), -(source.mean_weight or 0.0), source.task))

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from recollect.runs.run import Config, Run, State, Trial
 from recollect.storage.sql_read import StoredTrial, duration
-from recollect.storage.studies import INFLUENCE_KEY, PLACE_KEY, VOID_KEY
+from recollect.storage.studies import PLACE_KEY, VOID_KEY, stored_influence
 from recollect.tuning.heartbeat import HEARTBEAT_KEY
 from recollect.tuning.suggestion_notes import SuggestionNote, read_note
 
@@ -68,7 +68,7 @@ def _stored_record(trial: StoredTrial, state: RecordState, counted: Trial | None
     return TrialRecord(
         trial.number, state, dict(trial.params if counted is None else counted.config), value, duration(trial),
         trial.datetime_start, trial.datetime_complete, _worker(trial), () if counted is None else counted.notes,
-        _log(trial), reports, read_note(trial.user_attrs.get(INFLUENCE_KEY)),
+        _log(trial), reports, read_note(stored_influence(trial)),
     )  # fmt: skip
 
 

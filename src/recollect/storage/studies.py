@@ -46,7 +46,8 @@ FORMAT_KEY, PROBLEM_KEY, TASK_KEY = "recollect:format", "recollect:problem", "re
 DIRECTION_KEY, SPACE_KEY, SETTINGS_KEY = "recollect:direction", "recollect:space", "recollect:settings"
 TAGS_KEY, NOTE_KEY, INCOMPLETE_KEY = "recollect:tags", "recollect:note", "recollect:incomplete"
 NOTES_KEY, INFLUENCE_KEY, VOID_KEY = "recollect:notes", "recollect:influence", "recollect:void"
-PLACE_KEY = "recollect:place"
+PLACE_KEY, SAMPLER_KEY = "recollect:place", "recollect:sampler"
+ENQUEUED_KEY = "fixed_params"  # of system attributes: parameters that Optuna's enqueue_trial has fixed
 
 MAX_NAME_LENGTH = 512
 """Databases keep this many characters of a study's name."""
@@ -80,6 +81,12 @@ class TaskStudy:
     settings: Mapping[str, Any] = field(default_factory=dict, compare=False)
     tags: tuple[str, ...] = ()
     note: str = ""
+
+
+def stored_influence(record: StoredTrial) -> object:
+    """Return what is noted on a trial about its suggestion; `TransferSampler` notes it in the system attributes."""
+    enqueued = {"reason": "enqueued by the user"} if ENQUEUED_KEY in record.system_attrs else None
+    return record.user_attrs.get(INFLUENCE_KEY, record.system_attrs.get(INFLUENCE_KEY, enqueued))
 
 
 def study_name(problem: str, task: str) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 from recollect.errors import InputError
 from recollect.runs.run import Config
 from recollect.storage.open import Store, storage_errors
-from recollect.storage.sql_read import StoredTrial, duration, read_after
-from recollect.storage.studies import INFLUENCE_KEY, NOTES_KEY, PLACE_KEY, VOID_KEY, choose_study, task_studies
+from recollect.storage.sql_read import duration, read_after
+from recollect.storage.studies import NOTES_KEY, PLACE_KEY, VOID_KEY, choose_study, stored_influence, task_studies
 
 STATES = {"COMPLETE": "ok", "FAIL": "failed", "PRUNED": "pruned", "RUNNING": "running", "WAITING": "waiting"}
 
@@ -72,13 +72,12 @@ def read_trial(store: Store, task: str, number: int, problem: str | None = None)
         seconds=duration(record),
         started=record.datetime_start,
         notes=(*remarks, *(map(str, notes) if isinstance(notes, list) else ())),
-        suggestion=_mapping(record, INFLUENCE_KEY),
-        place=_files(_mapping(record, PLACE_KEY), number),
+        suggestion=_mapping(stored_influence(record)),
+        place=_files(_mapping(record.user_attrs.get(PLACE_KEY)), number),
     )
 
 
-def _mapping(record: StoredTrial, key: str) -> Mapping[str, Any]:
-    content = record.user_attrs.get(key)
+def _mapping(content: object) -> Mapping[str, Any]:
     return content if isinstance(content, Mapping) else {}
 
 

@@ -29,7 +29,15 @@ from recollect.storage.open import Store, storage_errors
 from recollect.storage.optuna_conversion import distributions, frozen_trial, params_of
 from recollect.storage.sql_read import SECONDS_KEY, UNFINISHED_STATES, StoredTrial, read_after
 from recollect.storage.sql_write import Attributes, StateChange
-from recollect.storage.studies import INFLUENCE_KEY, NOTES_KEY, PLACE_KEY, VOID_KEY, TaskStudy, with_notes
+from recollect.storage.studies import (
+    ENQUEUED_KEY,
+    INFLUENCE_KEY,
+    NOTES_KEY,
+    PLACE_KEY,
+    VOID_KEY,
+    TaskStudy,
+    with_notes,
+)
 from recollect.storage.transitions import move_trial, move_trials, write_trials
 from recollect.tuning.heartbeat import HEARTBEAT_KEY, HeartbeatMonitor, heartbeat
 from recollect.tuning.objective import Evaluation
@@ -38,7 +46,7 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial, TrialState
 
-RETRY_KEY, ENQUEUED_KEY = "recollect:again", "fixed_params"
+RETRY_KEY = "recollect:again"
 logger = logging.getLogger("recollect")
 DEAD_WORKER = "the worker that ran it stopped sending heartbeats"
 

@@ -36,7 +36,7 @@ def test_the_headline_has_the_best_trial_by_its_number() -> None:
 @pytest.mark.parametrize(
     ("planned", "states", "state"),
     [
-        (2, ["finished", "failed"], "finished"), (3, ["finished", "finished"], "stopped"),
+        (2, ["finished", "failed"], "complete"), (3, ["finished", "finished"], "stopped"),
         (3, ["finished", "finished", "running"], "running"), (None, ["finished", "finished"], "recorded"),
     ],
 )  # fmt: skip
@@ -46,6 +46,17 @@ def test_the_state_follows_from_the_plan_and_the_trials(planned: int | None, sta
     settings = {} if planned is None else {"method": "gp", "trials": planned}
     data = run_data(run, settings=settings, stored=records, stored_numbers=tuple(range(len(run))))
     assert headline(data).state == state
+
+
+@pytest.mark.parametrize(
+    ("change", "use"),
+    [
+        ({}, "used"), ({"settings": {"method": "gp", "trials": 20}}, "ignored"),
+        ({"past": (), "notes": (None,) * 20}, "none"), ({"past": (), "notes": (None,) * 20, "settings": {}}, "unknown"),
+    ],
+)  # fmt: skip
+def test_it_is_said_whether_past_runs_were_used(change: dict[str, Any], use: str) -> None:
+    assert headline(replace(usual(), **change)).past_use == use
 
 
 def steps(count: int, best: int) -> list[float]:

@@ -44,6 +44,8 @@ from recollect.space.sampling import uniform
 from recollect.space.space import Space
 from recollect.storage import optuna_conversion as conversion
 from recollect.storage.optuna_conversion import config_of
+from recollect.storage.studies import ENQUEUED_KEY, INFLUENCE_KEY, SAMPLER_KEY
+from recollect.tuning.suggestion_notes import influence_note
 
 SUGGESTION_KEY = "recollect:suggested"  # of system attributes: here other processes find what was suggested for a trial
 MAX_ATTRIBUTE_LENGTH = 2000  # longer texts are published in pieces, because some storages truncate them
@@ -74,6 +76,7 @@ class StudyOptimizer:
         self._told: set[int] = set()
         self._assigned: dict[int, Config] = {}
         self._reserved: set[int] = set()
+        self.notes: dict[int, dict[str, Any]] = {}  # why each assigned configuration was suggested
 
     def update(self, trials: Sequence[FrozenTrial], number: int) -> None:
         """Process what is new in a study, before suggesting for its trial ``number``."""
@@ -118,6 +121,7 @@ class StudyOptimizer:
         if number not in self._assigned:
             try:
                 self._assigned[number] = self.optimizer.ask()
+                self.notes[number] = influence_note(self.optimizer.explain())
             except ExhaustedError:
                 rng = np.random.default_rng((self._seed, number))
                 return self.inferred.space.decode(uniform(self.inferred.space, 1, rng))[0]
@@ -153,6 +157,7 @@ class StudyOptimizer:
         if config is None or config == unless:
             return
         del self._assigned[number]
+        self.notes.pop(number, None)
         if config not in self._assigned.values() and config in self.optimizer.pending:
             self.optimizer.cancel(config)
 
@@ -174,7 +179,7 @@ def expected_params(frozen: FrozenTrial, inferred: InferredSpace) -> dict[str, A
     published, own = json.loads("".join(pieces) or "{}"), inferred.distributions
     usable = {name: value for name, value in published.items() if name in own and own[name]._contains(value)}
     values = {name: own[name].to_external_repr(value) for name, value in usable.items()}
-    return {**values, **frozen.system_attrs.get("fixed_params", {}), **config_of(frozen)}
+    return {**values, **frozen.system_attrs.get(ENQUEUED_KEY, {}), **config_of(frozen)}
 
 
 def _just_before(frozen: FrozenTrial, own: FrozenTrial) -> bool:
@@ -238,10 +243,13 @@ class StudyView:
             inferred = inferred_space.restrict_space(inferred, space)
         if inferred is None:
             return {}
-        optimizer = self._optimizer_for(inferred, settings)
+        optimizer = self._optimizer_for(study, inferred, settings)
         optimizer.update(self._trials, trial.number)
         config = optimizer.suggest(trial.number)
         publish(study._storage, trial, config, optimizer.inferred)
+        note = optimizer.notes.pop(trial.number, None)
+        if note is not None and ENQUEUED_KEY not in trial.system_attrs:
+            study._storage.set_trial_system_attr(trial._trial_id, INFLUENCE_KEY, note)
         self._plans[trial.number] = optimizer.inferred.params_of(config)
         fitted = {name: self.planned(trial.number, name, entry) for name, entry in space.items()}
         return {name: value[0] for name, value in fitted.items() if value}
@@ -329,12 +337,14 @@ class StudyView:
         inferred = sorted(self._inferred.distributions.items())
         return {name: distribution for name, distribution in inferred if self._requested.get(name) == distribution}
 
-    def _optimizer_for(self, inferred: InferredSpace, settings: SamplerSettings) -> StudyOptimizer:
+    def _optimizer_for(self, study: Study, inferred: InferredSpace, settings: SamplerSettings) -> StudyOptimizer:
         if self.optimizer is None or not inferred.is_same_as(self.optimizer.inferred):
             assert self._sources is not None
             kept, self._left_out = past_studies.split_by_shared_parameters(self._sources, inferred.distributions)
             runs = [entry.run for entry in kept]
             self.optimizer = StudyOptimizer(inferred, runs, direction=self._direction, settings=settings)
+            noted = {"method": self.optimizer.optimizer.method.name, "past": [run.task for run in runs]}
+            study._storage.set_study_system_attr(study._study_id, SAMPLER_KEY, noted)
         if self._completed or self._stated is not None:  # before, the parameters are only assumed
             reason = f"they have none of the parameters {', '.join(sorted(inferred.distributions))}"
             past_studies.warn_left_out(self._left_out, reason)

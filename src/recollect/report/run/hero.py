@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from recollect.analysis.config_text import config_arguments, config_json, config_python
-from recollect.analysis.headline import Headline, TransferGain
-from recollect.analysis.trial_records import STATES
+from recollect.analysis.headline import Headline, PastUse, TransferGain
+from recollect.analysis.trial_records import STATES, RecordState
 from recollect.report.formatting import number_text, param_text, printable
 from recollect.report.html import Html, tag
 from recollect.runs.run import Config
 
-NO_GAIN = "It is unknown what past runs brought: none were used, or no two values can be compared."
-NO_PAST = "No past runs yet"
-NEXT = "The next run of this problem can learn from this one."
+WITHOUT_PAST: Mapping[PastUse, tuple[str, str]] = {
+    "unknown": ("Not recorded", "This study does not say whether it learned from past runs."),
+    "ignored": ("Not used", "The method of this run does not use past runs."),
+    "none": ("No past runs yet", "The next run of this problem can learn from this one."),
+    "used": ("Too early to say", "There are no values yet that can be compared with those of past runs."),
+}
 MAX_VERDICT = 400  # characters
 
 
@@ -30,12 +32,13 @@ def _best_card(head: Headline, details: Html) -> Html:
     value = tag("p", {"class": "value"}, "none yet" if head.best_value is None else number_text(head.best_value))
     label = "Best value" if head.best_number is None else "Best value, found in "
     link = () if head.best_number is None else (_trial_link(head.best_number),)
-    pills = [tag("li", {"class": "pill"}, head.status), *_state_pills(head.counts)]
+    several = sum(map(bool, head.counts.values())) > 1  # otherwise the state says it all
+    pills = [tag("li", {"class": "pill"}, head.status), *(_state_pills(head.counts) if several else ())]
     title = tag("p", {"class": "label"}, label, *link)
     return tag("div", {"class": "card"}, title, value, tag("ul", {"class": "pills"}, *pills), details)
 
 
-def number_card(label: str, number: str, counts: Mapping[str, int]) -> Html:
+def number_card(label: str, number: str, counts: Mapping[RecordState, int]) -> Html:
     """Return a card with a large number; counts: of trials by state."""
     pills = tag("ul", {"class": "pills"}, *_state_pills(counts)) if counts else ""
     return tag(
@@ -43,7 +46,7 @@ def number_card(label: str, number: str, counts: Mapping[str, int]) -> Html:
     )
 
 
-def _state_pills(counts: Mapping[Any, int]) -> list[Html]:
+def _state_pills(counts: Mapping[RecordState, int]) -> list[Html]:
     dot = tag("span", {"class": "dot"})
     states = [(state, counts[state]) for state in STATES if counts.get(state)]
     return [tag("li", {"class": f"pill state-{state}"}, dot, f"{count:,} {state}") for state, count in states]
@@ -55,17 +58,15 @@ def _trial_link(number: int) -> Html:
 
 def _gain_card(head: Headline) -> Html:
     title, gain = tag("p", {"class": "label"}, "Did past runs help?"), head.gain
+    verdict = tag("p", {"class": "verdict"}, printable(head.verdict, MAX_VERDICT)) if head.verdict else ""
     if gain is None:
-        if head.past_runs == 0:
-            said = tag("p", {"class": "said"}, NO_PAST)
-            return tag("div", {"class": "card"}, title, said, tag("p", {"class": "aside"}, NEXT))
-        text = tag("p", {"class": "verdict"}, printable(head.verdict, MAX_VERDICT)) if head.verdict else ""
-        return tag("div", {"class": "card"}, title, text, tag("p", {"class": "aside"}, NO_GAIN))
+        answer, reason = WITHOUT_PAST[head.past_use]
+        said, aside = tag("p", {"class": "said"}, answer), tag("p", {"class": "aside"}, reason)
+        return tag("div", {"class": "card"}, title, said, aside, verdict)
     summary = tag("summary", {}, "How this was computed")
     more = tag("details", {}, summary, tag("p", {"class": "aside"}, gain.explanation))
     sure = tag("p", {"class": "aside"}, f"{gain.uncertainty[0].upper()}{gain.uncertainty[1:]}.")
     said = tag("p", {"class": "said"}, *_emphasized(gain))
-    verdict = tag("p", {"class": "verdict"}, printable(head.verdict, MAX_VERDICT)) if head.verdict else ""
     return tag("div", {"class": "card"}, title, said, sure, verdict, more)
 
 

@@ -35,16 +35,18 @@ SOURCE_COLUMNS = (
 )
 PRIOR_COLUMNS, DROP_COLUMNS, SPACE_COLUMNS = {5}, {6, 7}, {9, 10}  # that only some runs need
 SOURCE_NOTES = (
-    "Rank agreement: the share of pairs of this run's trials with different values that the past run's model puts in "
-    "the right order. Chance gives 50%; with few trials it decides much.",
-    "Rank of its best: observed if it was tried here; otherwise predicted (\N{ALMOST EQUAL TO}) by a model of this "
-    "run's trials, and only as good as that model.",
+    "Rank agreement: of the pairs of this run's trials with different values, the share that the past run's model puts "
+    "in the right order. 50% is chance; with few trials, chance alone can move it far from that.",
+    "Rank of its best: observed if the configuration was tried here; otherwise predicted (\N{ALMOST EQUAL TO}) by a "
+    "model of this run's trials.",
 )
-DROP_NOTE = "Dropped: at random, more often the worse a past run ranks the trials and the closer the end of the run."
+DROP_NOTE = (
+    "Dropped: at random, the more often the worse a past run ranks the trials and the closer the run is to its end."
+)
 PRIOR_NOTE = (
-    "Coefficient: the prediction adds up the functions of past runs, each times its coefficient. All coefficients "
-    "together are the probability that this task is like past ones, less that of the reverse; weights divide by their "
-    "magnitudes how much the past counts."
+    "Coefficient: the prediction is the sum of the past runs' functions, each multiplied by its coefficient. The "
+    "coefficients add up to the probability that this task is like past ones, minus the probability that it is their "
+    "reverse. Weights split what past runs count for by the size of the coefficients."
 )
 SAME_SPACE = "All past runs had the search space of this run."
 
@@ -114,8 +116,7 @@ def space_table(data: RunData) -> Table | None:
     if space is None:
         return None
     columns = [(heading, "") for heading in ("name", "kind", "values", "only used if")]
-    inferred = data.run.space is None and not data.settings
-    note = "The ranges are those of the trials, since no search space was stored." if inferred else ""
+    note = "The ranges are those of the trials, since no search space was stored." if data.space_inferred else ""
     return simple_table("What was searched?", columns, map(_space_row, space.columns, space.condition_texts), note)
 
 
@@ -168,8 +169,9 @@ def source_summary(sources: Sequence[SourceUsefulness], trials: int) -> str:
         sentences.append(f"{best[1]} ranks its trials best, with {share} of the pairs in the right order{least}.")
     if any(source.times_dropped for source in sources) and all(source.coefficient is None for source in sources):
         dropped = sum(source.dropped_last is True for source in sources)
-        kept = len(sources) - dropped
-        sentences.append(f"In the last suggestion, {kept or 'none'} took part and {dropped or 'none'} were dropped.")
+        kept = f"{len(sources) - dropped} took part and {dropped} were dropped"
+        all_alike = {0: "all of them took part", len(sources): "all of them were dropped"}
+        sentences.append(f"In the last suggestion, {all_alike.get(dropped, kept)}.")
     if tried := sum(source.best is not None and source.best.tried for source in sources):
         sentences.append(f"The best configuration of {plural(tried, 'past run')} was tried.")
     if changed := sum(source.overlap is not None and source.overlap < 1.0 for source in sources):

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
 
+from recollect.analysis.trial_records import STATES, RecordState
 from recollect.numerics.arrays import BoolArray, FloatArray, IntArray, rank_correlations, unique_rows
 from recollect.optimizer.catalog import method
 from recollect.optimizer.design import learned_design, predicted_costs
@@ -32,7 +33,7 @@ from recollect.space.space import Space
 from recollect.storage.memory import Memory
 from recollect.storage.open import storage_errors
 from recollect.storage.run_reading import valid_trials
-from recollect.storage.sql_read import StoredTrial, read_finished
+from recollect.storage.sql_read import RUNNING, StoredTrial, count_trials, read_finished
 from recollect.storage.studies import INFLUENCE_KEY, NOTES_KEY, VOID_KEY, TaskStudy, task_studies
 from recollect.storage.study_spaces import read_study_spaces
 from recollect.surrogate.scaling import transform
@@ -58,6 +59,7 @@ class StoredTask:
     started: datetime | None
     ended: datetime | None
     notes: tuple[SuggestionNote, ...]  # on trials whose suggestion weighed past tasks
+    running: int = 0  # trials that have not ended; they are not part of the run
 
     @property
     def name(self) -> str:
@@ -73,6 +75,12 @@ class StoredTask:
     def pruned(self) -> int:
         """The number of its trials that were stopped early."""
         return len(self.run.pruned)
+
+    @property
+    def counts(self) -> dict[RecordState, int]:
+        """The number of its trials in each state."""
+        ended = {"finished": len(self.run.succeeded), "failed": self.failed, "pruned": self.pruned}
+        return {state: ended.get(state, self.running) for state in STATES}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,7 +118,11 @@ def read_memory_contents(memory: Memory, problem: str | None = None, *, spaces: 
         usable = [entry for entry in chosen if entry.direction is not None]
         records = read_finished(store, [entry.id for entry in usable], keys=(NOTES_KEY, VOID_KEY, INFLUENCE_KEY))
         known = read_study_spaces(store, usable, records) if spaces else {}
-    tasks = [_stored_task(entry, records[entry.id], known.get(entry.id)) for entry in usable]
+        running = count_trials(store, [entry.id for entry in usable], states=(RUNNING,))
+    tasks = [
+        replace(_stored_task(entry, records[entry.id], known.get(entry.id)), running=running.get(entry.id, 0))
+        for entry in usable
+    ]
     return MemoryContents(tuple(tasks), len(chosen) - len(usable))
 
 

@@ -2,7 +2,8 @@
 
 A trial is put into the first lane of its worker that is free when it starts, so that lanes never overlap; where workers
 are unknown, all lanes are shared. Runs that were added to a memory have no timeline: their trials all end when the run
-was added (`recollect.storage.run_writing`), so their times only tell how long each took.
+was added (`recollect.storage.run_writing`), so their times only tell how long each took. A running trial is drawn until
+the last moment of which anything is known.
 """
 
 from __future__ import annotations
@@ -56,7 +57,8 @@ class Timeline:
 
 def timeline(records: Sequence[TrialRecord]) -> Timeline | None:
     """Return when and where trials ran; None if fewer than two have times, or all have the same end."""
-    timed = [(record, *ends) for record in records if (ends := _ends(record)) is not None]
+    latest = _latest(records)
+    timed = [(record, *ends) for record in records if (ends := _ends(record, latest)) is not None]
     timed.sort(key=lambda entry: (entry[1], entry[0].number))
     if len({end for _, _, end in timed}) < 2:
         return None
@@ -69,7 +71,7 @@ def timeline(records: Sequence[TrialRecord]) -> Timeline | None:
         name = str(record.worker) if by_worker else ""
         free = (place for place, (worker, until) in enumerate(lanes) if worker == name and until <= start)
         lane = next(free, len(lanes))
-        lanes[lane : lane + 1] = [(name, end)]
+        lanes[lane : lane + 1] = [(name, datetime.max if record.state == "running" else end)]
         if lane < MAX_LANES:
             spans.append(TrialSpan(record, lane, (start - began).total_seconds(), (end - began).total_seconds()))
     names = lane_names([worker for worker, _ in lanes])[:MAX_LANES]
@@ -87,11 +89,17 @@ def lane_names(workers: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _ends(record: TrialRecord) -> tuple[datetime, datetime] | None:
-    """Return when a trial started and ended; a running one has no end."""
+def _latest(records: Sequence[TrialRecord]) -> datetime | None:
+    """Return the last moment of which anything is known: until then, running trials were running."""
+    moments = [moment for record in records for moment in (record.started, record.ended) if moment is not None]
+    return max(moments, default=None)
+
+
+def _ends(record: TrialRecord, latest: datetime | None) -> tuple[datetime, datetime] | None:
+    """Return when a trial started, and when it ended or was last known to run."""
     if record.started is None:
         return None
-    end = record.ended
+    end = latest if record.state == "running" else record.ended
     if end is None and record.seconds is not None:
         end = record.started + timedelta(seconds=record.seconds)
     return None if end is None or end < record.started else (record.started, end)

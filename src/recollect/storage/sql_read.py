@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 STUDIES_PER_QUERY = MAX_LISTED_TRIALS = 500
 """Databases limit the length of a statement."""
 
-UNFINISHED_STATES, FINISHED_STATES = ("RUNNING", "WAITING"), ("COMPLETE", "FAIL", "PRUNED")
+RUNNING = "RUNNING"
+UNFINISHED_STATES, FINISHED_STATES = (RUNNING, "WAITING"), ("COMPLETE", "FAIL", "PRUNED")
 FINISHED = f"(t.state is null or t.state not in {UNFINISHED_STATES})"  # or damaged
 DAMAGE_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What reading a damaged cell may raise."""
@@ -238,7 +239,8 @@ def count_trials(store: Store, studies: Collection[int], *, states: Collection[s
     if not store.sql:
         trials = {study: store.optuna.get_all_trials(study, deepcopy=False) for study in studies}
         return {study: sum(not states or trial.state.name in states for trial in own) for study, own in trials.items()}
-    condition = f"where state in {tuple(states)}" if states else ""
+    listed = ", ".join(map(repr, states))
+    condition = f"where state in ({listed})" if states else ""
     wanted = set(studies)
     with store.reading() as fetch:
         counts = fetch(f"select study_id, count(*) from trials {condition} group by study_id")

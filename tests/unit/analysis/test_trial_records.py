@@ -136,6 +136,16 @@ def test_without_workers_there_are_as_many_lanes_as_trials_at_once() -> None:
     assert timeline([TrialRecord(0, "finished", {}), TrialRecord(1, "finished", {})]) is None
 
 
+def test_a_running_trial_keeps_its_lane_until_the_last_known_moment() -> None:
+    running = [
+        replace(ran(number, start, start, None), ended=None, state="running") for number, start in ((1, 2), (3, 9))
+    ]
+    lanes = timeline([ran(0, 0, 3, None), running[0], ran(2, 4, 8, None), running[1]])
+    assert lanes is not None
+    spans = {span.record.number: (span.lane, span.start, span.end) for span in lanes.spans}
+    assert spans == {0: (0, 0.0, 3.0), 1: (1, 2.0, 9.0), 2: (0, 4.0, 8.0), 3: (0, 9.0, 9.0)}
+
+
 def test_a_run_that_was_added_has_durations_but_no_timeline(tmp_path: Path) -> None:
     memory = Memory(str(tmp_path / "tuning.db"))
     trials = [Trial({"x": 0.1 * k}, float(k), seconds=1.0 + k) for k in range(4)]

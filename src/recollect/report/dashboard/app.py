@@ -33,7 +33,16 @@ from recollect.report.formatting import IN_HOVER, printable
 from recollect.report.html import Html, joined, tag, verbatim
 from recollect.report.memory.compare_page import compare_page
 from recollect.report.memory.memory_page import PageLinks, memory_page
-from recollect.report.page import Page, Section, asset, content_policy, document, page_scripts, plotly_script
+from recollect.report.page import (
+    Page,
+    Section,
+    asset,
+    content_policy,
+    document,
+    page_scripts,
+    plotly_script,
+    source_hash,
+)
 from recollect.storage.memory import Memory
 
 if TYPE_CHECKING:
@@ -110,8 +119,8 @@ def find_route(path: str, query: Mapping[str, str], tasks: Sequence[str] = ()) -
         return PageRoute()
     if path == PROBLEM_PATH and "name" in query:
         return PageRoute(query["name"])
-    if path == COMPARE_PATH and "problem" in query and tasks:
-        return PageRoute(query["problem"], compared=tuple(dict.fromkeys(tasks)))
+    if path == COMPARE_PATH and tasks:
+        return PageRoute(query.get("problem"), compared=tuple(dict.fromkeys(tasks)))
     if path == RUN_PATH and "task" in query:
         return PageRoute(query.get("problem"), query["task"])
     return None
@@ -153,12 +162,16 @@ def waiting_page(route: PageRoute) -> LivePage:
     return live_page(Page(printable(route.title), WAIT, (Section("Please wait", ()),)), route, "")
 
 
-def notice_page(title: str, sentence: str) -> LivePage:
-    """Return a page with only a sentence."""
-    head = tag("head", {}, tag("meta", {"charset": "utf-8"}), tag("title", {}, title), ICON)
-    body = tag("body", {}, tag("h1", {}, title), tag("p", {}, sentence))
+def notice_page(title: str, sentence: str, *, link: bool = True) -> LivePage:
+    """Return a page with only a sentence, and perhaps a link to the start page."""
+    style = asset("page.css")
+    viewport = tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"})
+    metas = (tag("meta", {"charset": "utf-8"}), viewport)
+    head = tag("head", {}, *metas, tag("title", {}, title), ICON, verbatim("style", style))
+    start = tag("a", {"class": "button", "href": START_PATH}, "All problems") if link else ""
+    body = tag("body", {}, tag("header", {}, tag("h1", {}, title), tag("p", {}, sentence)), tag("main", {}, start))
     html = f"<!doctype html>\n{tag('html', {'lang': 'en'}, head, body).text}\n"
-    return LivePage(html, f"{STRICT_POLICY}; img-src data:")
+    return LivePage(html, f"{STRICT_POLICY}; img-src data:; style-src-elem {source_hash(style)}")
 
 
 def live_script(scripts: Sequence[str]) -> str:

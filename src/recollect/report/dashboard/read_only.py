@@ -3,8 +3,8 @@
 SQLite files are opened with ``mode=ro``, sessions of PostgreSQL and MySQL are set to read-only. Journals have no such
 mode; nothing here writes to them. A memory that does not exist is an error.
 
-Each study has a token that changes when a trial has ended. Tokens are cheap (one small query for all studies of a SQL
-database), so they can be requested every second.
+Each study has a token that changes when a trial starts or ends. Tokens are cheap (one small query for all studies of a
+SQL database), so they can be requested every second.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from urllib.parse import quote
 from recollect.errors import ReadOnlyStorageError, StorageError
 from recollect.storage.memory import Memory
 from recollect.storage.open import JOURNAL, SQLITE, file_of, missing_reason, storage_errors, without_password
+from recollect.storage.sql_read import FINISHED_STATES, RUNNING
 from recollect.storage.studies import TaskStudy, task_studies
 
 READ_ONLY_OPTIONS = {
@@ -60,9 +61,10 @@ def _read_only_session(address: str) -> str:
     return f"{address}{'&' if '?' in address else '?'}{option}={quote(value)}"
 
 
+SHOWN_STATES = (*FINISHED_STATES, RUNNING)
 QUERY = (
     "select study_id, state, count(*), max(trial_id), max(datetime_complete) from trials "
-    "where state in ('COMPLETE', 'FAIL', 'PRUNED') group by study_id, state order by 1, 2"
+    f"where state in {SHOWN_STATES} group by study_id, state order by 1, 2"
 )
 
 
@@ -79,16 +81,17 @@ def read_study_states(memory: Memory) -> tuple[StudyState, ...]:
     store = memory.store
     with storage_errors(store.name):
         studies = task_studies(store)
-        finished: dict[int, list[tuple[object, ...]]] = {}
+        shown: dict[int, list[tuple[object, ...]]] = {}
         if store.sql:
             with store.reading() as fetch:
                 for study, *rest in fetch(QUERY):
-                    finished.setdefault(study, []).append(tuple(map(str, rest)))
+                    shown.setdefault(study, []).append(tuple(map(str, rest)))
         else:
             for entry in studies:
-                trials = [t for t in store.optuna.get_all_trials(entry.id, deepcopy=False) if t.state.is_finished()]
-                finished[entry.id] = [(t.number, t.state.name, str(t.datetime_complete)) for t in trials]
-    return tuple(StudyState(entry, repr((entry, finished.get(entry.id)))) for entry in studies)
+                trials = store.optuna.get_all_trials(entry.id, deepcopy=False)
+                states = [(trial.number, trial.state.name, str(trial.datetime_complete)) for trial in trials]
+                shown[entry.id] = [state for state in states if state[1] in SHOWN_STATES]
+    return tuple(StudyState(entry, repr((entry, shown.get(entry.id)))) for entry in studies)
 
 
 def combined_token(states: Iterable[StudyState]) -> str:

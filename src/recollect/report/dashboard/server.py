@@ -82,8 +82,9 @@ class AccessControl:
         refusal = self._refusal(request, token_in_query=token_in_query)
         response: Response
         if refusal is not None:
-            page = notice_page(refusal.title, refusal.sentence)
-            response = HTMLResponse(page.html, refusal.status, refusal.headers)
+            page = notice_page(refusal.title, refusal.sentence, link=False)
+            headers = {**refusal.headers, "Content-Security-Policy": page.policy}
+            response = HTMLResponse(page.html, refusal.status, headers)
         elif token_in_query:  # a path that starts with two slashes would lead to another server
             others = [pair for pair in request.query_params.multi_items() if pair[0] != "token"]
             path, query = quote(request.scope["path"].lstrip("/")), urlencode(others, quote_via=quote)

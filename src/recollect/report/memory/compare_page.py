@@ -62,7 +62,7 @@ def _cards(tasks: Sequence[StoredTask]) -> list[Part]:
     cards = [
         number_card(
             f"Best value of {printable(task.name, IN_HOVER)}", "none yet" if value is None else number_text(value),
-            {"finished": len(task.run.succeeded), "failed": task.failed, "pruned": task.pruned},
+            task.counts,
         )
         for task, value in values
     ]  # fmt: skip

@@ -14,6 +14,7 @@ from recollect._text import name_list, plural
 from recollect.analysis import memory_tasks
 from recollect.analysis.memory_tasks import MemoryContents, RecommendedPortfolio, StoredTask, TaskModels, ended, started
 from recollect.analysis.source_usefulness import transfer_matrix
+from recollect.analysis.trial_records import STATES, RecordState
 from recollect.errors import InputError
 from recollect.report.formatting import IN_TEXT, join_names, printable
 from recollect.report.html import Attributes, Html, joined, tag
@@ -39,14 +40,7 @@ NO_WEIGHTS = "No trial records the weights of past tasks, so it is unknown which
 MAX_CHANGES, MAX_SENTENCE = 5, 4 * IN_TEXT  # tasks of other spaces for which changes are listed; characters of each
 MAX_LINE = 100  # characters in a line of the text field
 DATE_COLUMNS = (("first trial", "d"), ("last trial", "d"))
-TASK_COLUMNS = (
-    ("best value", ".6g"),
-    ("trials", "d"),
-    ("failed", "d"),
-    ("pruned", "d"),
-    ("direction", ""),
-    *DATE_COLUMNS,
-)
+BEST_COLUMN = ("best value", ".6g")
 TaskLink: TypeAlias = Callable[[StoredTask], str | None]  # the URL of a task's report; None if there is none
 EMPTY = (Section("Nothing yet", (tag("p", {}, "The memory holds no runs yet."),)),)
 
@@ -57,7 +51,7 @@ class PageLinks:
 
     problem: Callable[[str], str]
     run: Callable[[str | None, str], str]
-    compare: Callable[[str], str]  # of a problem; the names of tasks are added to it
+    compare: Callable[[str | None], str]  # of a problem; the names of tasks are added to it
 
 
 def memory_page(
@@ -90,7 +84,8 @@ def _list_page(contents: MemoryContents, links: PageLinks, storage: str) -> Page
     """Return the page that only links to others."""
     tables = (problem_table(contents, links.problem), latest_table(contents, task_link(links)))
     sections = (Section("Problems", (_contents_hero(contents), *tables)),) if contents.problems else ()
-    return Page("All problems", LEAD, (*sections, *_other_studies(contents, links)) or EMPTY, storage, KICKER)
+    title = "All problems" if contents.problems or not contents.tasks else "All studies"
+    return Page(title, LEAD, (*sections, *_other_studies(contents, links)) or EMPTY, storage, KICKER)
 
 
 def _all_problems_page(contents: MemoryContents, storage: str, jobs: int | None) -> Page:
@@ -120,7 +115,7 @@ def _problem(
 ) -> dict[str, list[Part]]:
     """Return the parts of a problem's sections, by title."""
     models = memory_tasks.model_tasks(tasks, jobs)
-    sentences = [*_amount(tasks), *_space(tasks, models)]
+    sentences = [*_times(tasks), *_space(tasks, models)]
     modelled = set() if models is None else set(models.tasks)
     if left_out := [task.name for task in tasks if task.name not in modelled]:
         names = join_names(left_out)
@@ -144,12 +139,8 @@ def _problem(
 
 
 def _trial_card(tasks: Sequence[StoredTask]) -> Html:
-    counts = {
-        "finished": sum(len(task.run.succeeded) for task in tasks),
-        "failed": sum(task.failed for task in tasks),
-        "pruned": sum(task.pruned for task in tasks),
-    }
-    return number_card("Trials", f"{sum(len(task.run) for task in tasks):,}", counts)
+    counts = {state: sum(task.counts[state] for task in tasks) for state in STATES}
+    return number_card("Trials", f"{sum(counts.values()):,}", counts)
 
 
 def _contents_hero(contents: MemoryContents) -> Html:
@@ -169,7 +160,7 @@ def _hero(tasks: Sequence[StoredTask], portfolio: RecommendedPortfolio | None) -
 
 def _comparable(table: Table, tasks: Sequence[StoredTask], links: PageLinks | None) -> Table:
     """Return a table whose rows, one for each task, can be chosen for a comparison."""
-    if links is None or len(tasks) < 2 or tasks[0].problem is None:
+    if links is None or len(tasks) < 2:
         return table
     rows = []
     for row, task in zip(table.blocks[0], tasks, strict=True):
@@ -190,7 +181,8 @@ def _relations(tasks: Sequence[StoredTask], models: TaskModels | None, links: Pa
         figure = similarity_figure(models.tasks, similarity, places)
     matrix = transfer_matrix(tasks)
     if matrix is None:
-        return [tag("p", {}, NO_COMPARISON) if figure is None else replace(figure, wide=True), tag("p", {}, NO_WEIGHTS)]
+        wide = None if figure is None else replace(figure, wide=True, numbers_shown=True)
+        return [wide or tag("p", {}, NO_COMPARISON), tag("p", {}, NO_WEIGHTS)]
     parts: list[Part] = [tag("p", {}, NO_COMPARISON) if figure is None else figure]
     by_name = {task.name: task for task in tasks}
     link = task_link(links)
@@ -202,8 +194,12 @@ def _other_studies(contents: MemoryContents, links: PageLinks | None) -> tuple[S
     studies = contents.tasks_of(None)
     if not studies:
         return ()
-    lead = tag("p", {}, "Runs of other programs belong to no problem; they can be learned from all the same.")
-    return (Section("Other studies", (lead, other_studies_table(studies, task_link(links)))),)
+    table = _comparable(other_studies_table(studies, task_link(links)), studies, links)
+    lead = tag("p", {}, "recollect did not make these studies, but new runs can learn from them as well.")
+    if contents.problems:
+        return (Section("Other studies", (lead, table)),)
+    hero = tag("div", {"class": "hero"}, number_card("Studies", f"{len(studies):,}", {}), _trial_card(studies))
+    return (Section("Studies", (hero, lead, table)),)
 
 
 def task_link(links: PageLinks | None) -> TaskLink:
@@ -213,16 +209,13 @@ def task_link(links: PageLinks | None) -> TaskLink:
     return lambda task: links.run(task.problem, task.name)
 
 
-def _amount(tasks: Sequence[StoredTask]) -> list[str]:
-    """Say how much there is, from when, and what is better."""
-    trials, failed = sum(len(task.run) for task in tasks), sum(task.failed for task in tasks)
-    amount = f"{plural(len(tasks), 'task')} with {plural(trials, 'trial')}"
-    amount += f", of which {failed:,} failed" if failed else ", none of which failed" if trials else ""
+def _times(tasks: Sequence[StoredTask]) -> list[str]:
+    """Say when trials ran, and what is better."""
     first, last = started(tasks), ended(tasks)
+    sentences = []
     if first is not None and last is not None:
-        amount += f", from {first.strftime(MINUTE)} to {last.strftime(MINUTE)}"
+        sentences.append(f"First trial: {first.strftime(MINUTE)}. Last trial: {last.strftime(MINUTE)}.")
     directions = {task.run.direction for task in tasks}
-    sentences = [f"{amount}."]
     if len(directions) > 1:
         sentences.append("Some tasks are minimized, others maximized; they are compared by what is better.")
     elif directions == {"maximize"}:
@@ -265,19 +258,20 @@ def latest_table(contents: MemoryContents, link: TaskLink) -> Table:
     """Return the tasks whose last trials ended last."""
     tasks = [task for task in contents.tasks if task.problem is not None]
     tasks.sort(key=lambda task: task.ended or datetime.min, reverse=True)
-    value, *others = TASK_COLUMNS
-    columns = (("task", ""), value, ("problem", ""), *others)
-    rows = []
-    for task in tasks:
-        best, *facts = _facts(task)
-        rows.append((link_cell(task.name, link(task)), best, printable(task.problem or ""), *facts))
+    facts = TaskFacts.of(tasks)
+    columns = (("task", ""), BEST_COLUMN, ("problem", ""), *facts.columns)
+    rows = [
+        (link_cell(task.name, link(task)), _best_value(task), printable(task.problem or ""), *facts.cells(task))
+        for task in tasks
+    ]
     return simple_table("Tasks, the latest first", columns, rows)
 
 
 def other_studies_table(studies: Sequence[StoredTask], link: TaskLink) -> Table:
     """Return studies of other programs."""
-    rows = [(link_cell(study.name, link(study)), *_facts(study)) for study in studies]
-    return simple_table("Studies of other programs", (("study", ""), *TASK_COLUMNS), rows)
+    facts = TaskFacts.of(studies)
+    rows = [(link_cell(study.name, link(study)), _best_value(study), *facts.cells(study)) for study in studies]
+    return simple_table("Studies of other programs", (("study", ""), BEST_COLUMN, *facts.columns), rows)
 
 
 def best_config_table(tasks: Sequence[StoredTask], names: Sequence[str], link: TaskLink) -> Table:
@@ -285,24 +279,45 @@ def best_config_table(tasks: Sequence[StoredTask], names: Sequence[str], link: T
     configs = [{} if task.run.best is None else task.run.best.config for task in tasks]
     shown = [name for name in names if any(name in config for config in configs)]
     shown += dict.fromkeys(name for config in configs for name in config if name not in names)
-    mixed = len({task.run.direction for task in tasks}) > 1
-    value, trials, failed, pruned, direction, *dates = TASK_COLUMNS
+    facts = TaskFacts.of(tasks)
     params = [param_column(name, [config.get(name) for config in configs]) for name in shown]
-    columns = [("task", ""), value, *([direction] if mixed else []), *params, trials, failed, pruned, *dates]
     rows = []
     for task, config in zip(tasks, configs, strict=True):
-        best, count, failures, stopped, way, *moments = _facts(task)
         cells = [param_cell(config.get(name)) for name in shown]
-        name = link_cell(task.name, link(task))
-        rows.append((name, best, *([way] if mixed else []), *cells, count, failures, stopped, *moments))
+        rows.append((link_cell(task.name, link(task)), _best_value(task), *cells, *facts.cells(task)))
+    columns = [("task", ""), BEST_COLUMN, *params, *facts.columns]
     return simple_table("Which configuration was best on each task?", columns, rows)
 
 
-def _facts(task: StoredTask) -> Values:
-    """Return the cells of TASK_COLUMNS."""
-    value = None if task.run.best is None else task.run.best.value
-    dates = (date_cell(task.started), date_cell(task.ended))
-    return value, len(task.run), task.failed, task.pruned, task.run.direction, *dates
+def _best_value(task: StoredTask) -> float | None:
+    return None if task.run.best is None else task.run.best.value
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """What tables say about tasks besides their best: numbers of trials, dates and, if tasks differ, the direction."""
+
+    states: tuple[RecordState, ...]  # that have a column
+    mixed: bool  # whether directions differ
+
+    @classmethod
+    def of(cls, tasks: Sequence[StoredTask]) -> TaskFacts:
+        """Return the facts that say something about these tasks."""
+        rare: tuple[RecordState, ...] = ("pruned", "running")
+        seen = tuple(state for state in rare if any(task.counts[state] for task in tasks))
+        return cls(("failed", *seen), len({task.run.direction for task in tasks}) > 1)
+
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """Their columns."""
+        counts = [(state, "d") for state in self.states]
+        return [("trials", "d"), *counts, *([("direction", "")] if self.mixed else []), *DATE_COLUMNS]
+
+    def cells(self, task: StoredTask) -> Values:
+        """Return the cells of a task."""
+        counts = [task.counts[state] for state in self.states]
+        direction = [task.run.direction] if self.mixed else []
+        return [len(task.run), *counts, *direction, date_cell(task.started), date_cell(task.ended)]
 
 
 def portfolio_table(portfolio: RecommendedPortfolio, names: Sequence[str]) -> Table:

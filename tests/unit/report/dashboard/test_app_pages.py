@@ -71,3 +71,12 @@ def test_a_notice_escapes_what_it_says_and_runs_nothing() -> None:
     assert "&lt;script&gt;" in page.html
     assert "script-src" not in page.policy
     assert page.policy.startswith("default-src 'none'")
+
+
+def test_a_notice_looks_like_all_pages_and_leads_to_them() -> None:
+    page = notice_page("Not found", "There is no such page.")
+    style = page.html.partition("<style>")[2].partition("</style>")[0]
+    assert style == (ASSETS / "page.css").read_text()
+    assert rules(page.policy)["style-src-elem"] == [hashed(style)]
+    assert 'href="/"' in page.html
+    assert "href" not in notice_page("A token is required", "Send it.", link=False).html.partition("</head>")[2]

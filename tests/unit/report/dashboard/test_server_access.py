@@ -15,7 +15,7 @@ pytest.importorskip("starlette", reason="the dashboard needs it")
 
 async def inside(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.start", "status": 200, "headers": []})
-    await send({"type": "http.response.body", "body": b"inside"})
+    await send({"type": "http.response.body", "body": b"behind the door"})
 
 
 def guarded(*, loopback: bool = True, token: str | None = None) -> Any:
@@ -24,7 +24,7 @@ def guarded(*, loopback: bool = True, token: str | None = None) -> Any:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8000", "localhost:1", "LOCALHOST", "[::1]:8000", "127.1.2.3"])
 def test_requests_for_this_machine_are_let_in(host: str) -> None:
-    assert ask(guarded(), "/", host=host).text == "inside"
+    assert ask(guarded(), "/", host=host).text == "behind the door"
 
 
 FOREIGN = (
@@ -37,8 +37,8 @@ FOREIGN = (
 def test_requests_for_another_name_are_refused_on_loopback(host: str | None) -> None:
     answer = ask(guarded(), "/", host=host)
     assert answer.status == 421
-    assert "inside" not in answer.text
-    assert ask(guarded(loopback=False, token="t"), "/", host=host, authorization="Bearer t").text == "inside"
+    assert "behind the door" not in answer.text
+    assert ask(guarded(loopback=False, token="t"), "/", host=host, authorization="Bearer t").text == "behind the door"
 
 
 def test_two_names_of_a_host_are_refused() -> None:
@@ -49,7 +49,7 @@ def test_two_names_of_a_host_are_refused() -> None:
 def test_only_reading_is_allowed(method: str) -> None:
     answer = ask(guarded(), "/", method=method)
     assert (answer.status, answer.headers["allow"]) == (405, "GET, HEAD")
-    assert "inside" not in answer.text
+    assert "behind the door" not in answer.text
 
 
 @pytest.mark.parametrize("given", ["", "?token=", "?token=wrong", "?token=secre", "?token=secrets", "?Token=secret"])
@@ -57,7 +57,7 @@ def test_without_the_token_nobody_is_let_in(given: str) -> None:
     for app in (guarded(token="secret"), guarded(loopback=False, token="secret")):
         answer = ask(app, f"/{given}")
         assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
-        assert "inside" not in answer.text
+        assert "behind the door" not in answer.text
         assert "set-cookie" not in answer.headers
 
 
@@ -70,14 +70,14 @@ def test_a_wrong_bearer_is_refused(header: str) -> None:
 
 def test_the_token_is_taken_as_bearer_or_in_the_query_and_then_from_a_cookie_that_is_not_the_token() -> None:
     app = guarded(token="s3cret+/")
-    assert ask(app, "/", authorization="bearer s3cret+/").text == "inside"
+    assert ask(app, "/", authorization="bearer s3cret+/").text == "behind the door"
     answer = ask(app, "/problem?name=svm&token=s3cret%2B%2F")
     assert answer.status == 303
     cookie, *attributes = answer.headers["set-cookie"].split("; ")
     assert sorted(map(str.lower, attributes)) == ["httponly", "path=/", "samesite=lax"]
     assert "s3cret" not in cookie
     again = ask(app, "/", cookie=f"other=1; {cookie}")
-    assert again.text == "inside"
+    assert again.text == "behind the door"
     assert "set-cookie" not in again.headers
     assert ask(app, "/", cookie=cookie[:-1] + ("0" if cookie[-1] != "0" else "1")).status == 401
     assert ask(app, "/", cookie=cookie.replace("8000", "8001")).status == 401
@@ -100,7 +100,7 @@ def test_the_token_leaves_the_address_by_a_redirect_to_the_same_server(requested
     for method in ("GET", "HEAD"):
         answer = ask(guarded(token="t"), requested, method=method)
         assert (answer.status, answer.headers["location"]) == (303, location)
-        assert "inside" not in answer.text
+        assert "behind the door" not in answer.text
         assert answer.headers["referrer-policy"] == "no-referrer"
 
 

@@ -231,7 +231,7 @@ def opened(browser: BrowserContext, url: str, *, width: int, height: int, dark: 
 def save(picture: bytes, path: Path) -> None:
     """Write a picture with a palette, which makes it a third as large."""
     image = Image.open(io.BytesIO(picture)).convert("RGB")
-    image = image.quantize(COLOURS, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    image = image.quantize(COLOURS, method=Image.Quantize.MEDIANCUT, kmeans=2, dither=Image.Dither.NONE)
     path.parent.mkdir(parents=True, exist_ok=True)
     image.save(path, optimize=True)
 

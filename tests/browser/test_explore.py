@@ -171,6 +171,7 @@ def test_the_shown_trials_are_saved_as_csv_with_all_digits(page: Page, data: Any
     assert [int(row["trial"]) for row in rows] == list(pruned)
     assert {row["state"] for row in rows} == {"pruned"}
     assert all(float(row["lr"]) == pruned[int(row["trial"])].config["lr"] for row in rows)
+    assert all(float(row["value"]) == pruned[int(row["trial"])].value for row in rows)
 
 
 def test_every_trial_has_a_panel_with_an_address(page: Page, data: Any) -> None:

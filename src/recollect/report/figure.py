@@ -32,6 +32,7 @@ COLOURS = ("blue", "vermillion", "green", "pink", "orange", "sky")
 DASHES = ("", "9px,3px", "2px,2px", "9px,3px,2px,3px", "5px,2px")
 MARKUP = re.compile(r"<br>|</?b>|<extra></extra>")
 ROW_HEIGHT, MARGINS = 23, 96  # pixels of a row in a figure with a row for each name, and of its axes
+TITLE_FONT = {"color": "@soft", "size": 12}
 PRECISE = 8  # digits of numbers that the page itself rounds: with four, 2.5349 would become 2.535 and then 2.54
 Spec: TypeAlias = Mapping[str, Any]
 Mark: TypeAlias = Literal["line", "point", "cross", "diamond", "triangle", "star", "bar", "area"]
@@ -172,7 +173,8 @@ def name_axis(names: Sequence[str]) -> dict[str, Any]:
 def colour_bar(title: str) -> Spec:
     """Return the scale above a heat map; its title stands on top of it, where it is never cut off."""
     place = {"orientation": "h", "y": 1.03, "yanchor": "bottom", "thickness": 10, "xpad": 6, "ypad": 0}
-    return {**place, "outlinewidth": 0, "ticklabelposition": "outside top", "title": {"text": title, "side": "top"}}
+    heading = {"text": title, "side": "top", "font": TITLE_FONT}
+    return {**place, "outlinewidth": 0, "ticklabelposition": "outside top", "title": heading}
 
 
 def rows_height(count: int) -> int:

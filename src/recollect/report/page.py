@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from importlib import import_module
@@ -112,7 +112,7 @@ def write_page(text: str, path: Path) -> None:
 
 def content_policy(scripts: Sequence[str], styles: Sequence[str], *, live: bool = False) -> str:
     """Return what a browser may load and run on a page with these scripts and style sheets; live: also its server."""
-    script_hashes, style_hashes = (" ".join(map(_source_hash, contents)) for contents in (scripts, [*styles, ""]))
+    script_hashes, style_hashes = (" ".join(map(source_hash, contents)) for contents in (scripts, [*styles, ""]))
     server = "'self' " if live else ""
     rules = [
         f"default-src 'none'; script-src {server}{script_hashes}",
@@ -189,6 +189,7 @@ def _grouped(parts: Sequence[Part], identity: str) -> list[Html]:
         return table_html(part, name) if isinstance(part, Table) else part
 
     groups: list[Html] = []
+    parts = _levelled(parts)
     for kind, group in groupby(enumerate(parts, start=1), key=lambda pair: type(pair[1])):
         members = list(group)
         elements = [element(part, f"{identity}-{place}") for place, part in members]
@@ -198,5 +199,24 @@ def _grouped(parts: Sequence[Part], identity: str) -> list[Html]:
     return groups
 
 
-def _source_hash(content: str) -> str:
+def _levelled(parts: Sequence[Part]) -> list[Part]:
+    """Return the parts with figures that stand side by side equally high."""
+    levelled: list[Part] = []
+    left: Figure | None = None  # the last part, if its row has room for another figure
+    for part in parts:
+        levelled.append(part)
+        if not isinstance(part, Figure) or part.wide:
+            left = None
+        elif left is None:
+            left = part
+        else:
+            if not any(figure.square or figure.numbers_shown for figure in (left, part)):
+                height = max(left.height, part.height)
+                levelled[-2:] = [replace(left, height=height), replace(part, height=height)]
+            left = None
+    return levelled
+
+
+def source_hash(content: str) -> str:
+    """Return how a policy names a script or style sheet with this content."""
     return f"'sha256-{b64encode(sha256(content.encode('utf-8')).digest()).decode()}'"

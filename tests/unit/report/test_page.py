@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
+from dataclasses import replace
 from hashlib import sha256
 from itertools import combinations
 from pathlib import Path
@@ -83,6 +84,14 @@ def test_figures_that_follow_each_other_share_an_element(text: str) -> None:
     assert len(re.findall('<div class="figures">', body)) == 1
     assert len(re.findall("<figure ", body)) == 2
     assert len(re.findall('<div class="tables small">', body)) == 1
+
+
+def test_figures_side_by_side_are_equally_high() -> None:
+    low, high, square = (Figure("Q?", "A.", ({},), {}, NUMBERS, height=height) for height in (200, 300, 400))
+    parts = (low, high, replace(low, wide=True), low, replace(square, square=True), low)
+    text = render(Page("", "", (Section("", parts),)))
+    heights = re.findall(r'<svg class="hold" width="1" height="(\d+)"', text)
+    assert heights == ["300", "300", "200", "200", "200"]
 
 
 def test_no_identity_comes_twice(text: str) -> None:

@@ -30,7 +30,7 @@
   function template() {
     const axis = {
       gridcolor: "@grid", linecolor: "@rule", zerolinecolor: "@rule", tickcolor: "@rule", ticks: "outside", ticklen: 4,
-      title: { standoff: 8 }, automargin: true,
+      title: { standoff: 8, font: { color: "@soft", size: 12 } }, automargin: true,
     };
     return {
       layout: {
@@ -164,14 +164,16 @@
       return { x, y, customdata };
     }
 
+    const shapes = (shown) => [...shown].map(([axis, [low, high]]) => ({
+      type: "rect", x0: low, x1: high, y0: axis - 0.16, y1: axis + 0.16, line: { color: "@blue", width: 1.5 }, fillcolor: "@blue:0.2",
+    }));
+
     function update() {
       const selected = ranges.size ? new Set(numbers.filter((_, at) => inside(at))) : null;
       const kept = lines.map((own) => own.filter((number) => !selected || selected.has(number)));
       const pale = selected ? lines.flat().filter((number) => !selected.has(number)) : [];
       [pale, ...kept].forEach((own, at) => Object.assign(spec.traces[at], trace(own)));
-      spec.layout.shapes = [...ranges].map(([axis, [low, high]]) => ({
-        type: "rect", x0: low, x1: high, y0: axis - 0.16, y1: axis + 0.16, line: { color: "@blue", width: 1.5 }, fillcolor: "@blue:0.2",
-      }));
+      spec.layout.shapes = shapes(ranges);
       if (figure.drawn) draw(figure);
       explorer()?.dispatchEvent(new CustomEvent("trials-selected", { detail: selected }));
       output.textContent = selected ? `${selected.size} of ${numbers.length} trials selected` : "";
@@ -209,15 +211,19 @@
       const [x, y] = at(event), axis = Math.round(y);
       if (axis >= 0 && axis < names.length && Math.abs(y - axis) < 0.3) from = { axis, x, left: event.clientX };
     }, { capture: true });
+    const dragged = (event) => {
+      const [end] = at(event);
+      return [Math.min(from.x, end), Math.max(from.x, end)];
+    };
+    addEventListener("pointermove", (event) => {
+      if (from) Plotly.relayout(plot, coloured({ shapes: shapes(new Map(ranges).set(from.axis, dragged(event))) }));
+    });
     addEventListener("pointerup", (event) => {
       if (!from) return;
-      const { axis, x, left } = from, [end] = at(event);
+      const { axis, left } = from, range = dragged(event);
       from = null;
-      if (Math.abs(event.clientX - left) < 4) {
-        if (ranges.delete(axis)) update();
-        return;
-      }
-      ranges.set(axis, [Math.min(x, end), Math.max(x, end)]);
+      if (Math.abs(event.clientX - left) >= 4) ranges.set(axis, range);
+      else if (!ranges.delete(axis)) return;
       update();
     });
   }

@@ -8,7 +8,7 @@ integers lie where the search sees them, on their linear or logarithmic scale; c
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +72,11 @@ MAX_LABELS, MIN_CHARACTERS = 5, 3  # labels that are shown side by side, and cha
 INACTIVE_LABEL = "off"
 PRUNED_MARKER = {"color": "@orange", "size": 7, "symbol": "triangle-down"}
 FAILED_MARKER = {"color": "@vermillion", "size": 8, "symbol": "x-thin-open", "line": {"width": 2}}
+
+
+def best_label(best: Collection[int]) -> str:
+    """Return what the best trials are called in the key of a figure."""
+    return f"the best {len(best)}" if len(best) != 1 else "the best trial"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

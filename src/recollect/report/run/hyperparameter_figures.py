@@ -28,12 +28,13 @@ from recollect.report.run.axes import (
     PRUNED_MARKER,
     HyperparameterAxis,
     ValueAxis,
+    best_label,
     value_axis,
 )
 from recollect.report.table import Table, simple_table
 from recollect.runs.run import FAILED, Run, Trial
 
-MAX_BARS, MAX_SHOWN_ROWS = 30, 8  # bars; rows of a table that is open at first
+MAX_BARS = 30
 IMPORTANCE_HOVER = "<b>%{customdata}</b><br>importance %{x:.1f}%<extra></extra>"
 IMPORTANCE_QUESTION = "Which hyperparameters set the best trials apart?"
 PED_ANOVA = (
@@ -63,7 +64,8 @@ def importance_figure(importance: Importance) -> Figure:
     hover = [printable(name, IN_HOVER) for name in names]
     bars = trace(
         type="bar", orientation="h", x=rounded(shares), y=list(range(len(names))), customdata=hover,
-        marker={"color": "@blue"}, width=0.6, hovertemplate=IMPORTANCE_HOVER,
+        marker={"color": "@blue"}, width=0.6, hovertemplate=IMPORTANCE_HOVER, texttemplate="%{x:.0f}%",
+        textposition="outside", cliponaxis=False,
     )  # fmt: skip
     rows = [(printable(name), 100.0 * share) for name, share in importance.shares.items()]
     left_out = f" Not assessed: {join_names(importance.unassessed)}." if importance.unassessed else ""
@@ -73,13 +75,10 @@ def importance_figure(importance: Importance) -> Figure:
     if others and others[0][1] > 0:
         caption += f"; {printable(others[0][0])} follows with {percent(others[0][1])}"
     table = simple_table("Importance of hyperparameters", [("name", ""), ("importance in %", ".1f")], rows)
-    x = {"title": {"text": "importance (%)"}, "range": [0, max(105.0 * shares.max() / 100.0, 1.0)]}
+    x = {"title": {"text": "importance (%)"}, "range": [0, max(1.12 * shares.max(), 1.0)]}
     layout = {"xaxis": x, "yaxis": name_axis(names)}
-    height, more = rows_height(len(names)), f"{PED_ANOVA}{left_out}"
-    shown = len(rows) <= MAX_SHOWN_ROWS
-    return Figure(
-        IMPORTANCE_QUESTION, f"{caption}.", (bars,), layout, table, height=height, more=more, numbers_shown=shown
-    )
+    height, more = max(rows_height(len(names)), HEIGHT + MARGINS), f"{PED_ANOVA}{left_out}"
+    return Figure(IMPORTANCE_QUESTION, f"{caption}.", (bars,), layout, table, height=height, more=more)
 
 
 def slice_figures(data: RunData, axes: Sequence[HyperparameterAxis]) -> list[Figure]:
@@ -124,7 +123,7 @@ def _slices(data: RunData, axes: Sequence[HyperparameterAxis], question: str, ca
 def _groups(data: RunData, rows: Sequence[int]) -> list[tuple[str, list[int], dict[str, Any]]]:
     best, states = set(best_trials(data.run)), data.states
     every = [
-        (f"the best {len(best)}", [row for row in rows if row in best], BEST_MARKER),
+        (best_label(best), [row for row in rows if row in best], BEST_MARKER),
         ("other trials", [row for row in rows if states[row] == "finished" and row not in best], OTHER_MARKER),
         ("pruned", [row for row in rows if states[row] == "pruned" and row not in best], PRUNED_MARKER),
         ("failed", [row for row in rows if states[row] == "failed"], FAILED_MARKER),

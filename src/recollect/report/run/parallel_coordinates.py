@@ -19,7 +19,7 @@ from recollect.analysis.run_progress import best_trials, value_ranks
 from recollect.numerics.arrays import FloatArray
 from recollect.report.figure import Figure, LegendKey, Spec, name_axis, rounded, trace
 from recollect.report.formatting import ON_AXIS, join_names, number_text, printable, thinned
-from recollect.report.run.axes import INACTIVE_LABEL, HyperparameterAxis
+from recollect.report.run.axes import INACTIVE_LABEL, HyperparameterAxis, best_label
 from recollect.report.table import Table, simple_table
 from recollect.runs.run import Config, Run, Trial
 
@@ -100,7 +100,7 @@ def _groups(data: RunData, best: Sequence[int]) -> tuple[list[_Group], int]:
         _Group(f"the other {len(rows['finished'])}", drawn["finished"], {"color": "@grey:0.4", "width": 1}),
         _Group(f"pruned ({len(rows['pruned'])})", drawn["pruned"], {"color": "@orange:0.7", **rare, "dash": "2px,2px"}),
         _Group(f"failed ({len(rows['failed'])})", drawn["failed"], {"color": "@vermillion:0.6", **rare}),
-        _Group(f"the best {len(best)}", list(best), {"color": "@blue", "width": 2.4}),
+        _Group(best_label(best), list(best), {"color": "@blue", "width": 2.4}),
     ]
     hidden = sum(len(rows[state]) - len(drawn[state]) for state in rows)
     return [group for group in groups if group.rows], hidden

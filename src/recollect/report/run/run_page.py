@@ -47,13 +47,15 @@ from recollect.report.run.trial_figures import (
     timeline_figure,
 )
 from recollect.report.run.weight_figures import prior_figure, weight_figure
+from recollect.report.table import MINUTE
 
 if TYPE_CHECKING:
     from recollect.storage.memory import Memory
     from recollect.tuning.result import Result
 
-KICKER = "Tuning report"
+KICKER, NO_TRIALS = "Tuning report", " No trial has ended yet."
 MAX_SENTENCE = 1000  # characters
+MAX_SHOWN_ROWS = 8  # of a table that is open at first
 RunLink = Callable[[str | None, str], str]  # the URL of a task's page, given its problem and its name
 
 
@@ -87,7 +89,9 @@ def page_of_run(data: RunData, *, link: RunLink | None = None) -> Page:
     }
     sections = [Section(title, tuple(parts)) for title, parts in contents.items() if parts]
     problem = f"Problem: {printable(data.problem)}." if data.problem else "A study of another program."
-    lead = problem if data.records else f"{problem} No trial has ended yet."
+    how = f" Method: {method.name}." if method is not None else ""
+    last = f" Last trial: {data.times[1].strftime(MINUTE)}." if data.times else "" if data.records else NO_TRIALS
+    lead = f"{problem}{how}{last}"
     trials = plural(len(data.run), "trial")
     source = f"{trials} in {printable(data.storage)}" if data.storage else trials
     return Page(printable(data.run.task), lead, tuple(sections), source, KICKER)
@@ -131,9 +135,12 @@ def _hyperparameters(data: RunData, important: Importance | None) -> list[Part]:
     names = () if important is None else tuple(important.shares)
     axes = hyperparameter_axes(data, names)
     slices = slice_figures(data, axes)
+    bars = None if important is None else importance_figure(important)
+    if bars is not None and len(slices) < 2:  # beside the contours, which are twice as high
+        bars = replace(bars, numbers_shown=len(names) <= MAX_SHOWN_ROWS)
     found = (
         parallel_coordinates_figure(data, axes),
-        None if important is None else importance_figure(important),
+        bars,
         *slices[1:],
         contour_figure(data, axes, names),
         *slices[:1],

@@ -1,7 +1,7 @@
 """All trials of a run as a table that the page's script fills, with a panel for each trial (``assets/trials.js``).
 
 Ten thousand rows are too many for a document: the page has them as data, and shows 25 at a time. Values of
-hyperparameters are JSON texts, so that no digit is lost on the way to a clipboard or a CSV file.
+hyperparameters are JSON texts: no digit and no type is lost on the way to a clipboard or a CSV file.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def explorer_data(
     sources = _Index(data.source_names)
     rows = [
         [
-            record.number, STATES.index(record.state), _number(record.value), ranks.get(record.number),
+            record.number, STATES.index(record.state), _finite(record.value), ranks.get(record.number),
             _number(record.seconds), _moment(record.started), workers.place(record.worker),
             reasons.place(None if record.suggestion is None else printable(record.suggestion.reason) or None),
             [_value(record, name) for name in names],
@@ -155,8 +155,12 @@ def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float | np.number) and not isinstance(value, bool))
 
 
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(value)
+
+
 def _number(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else float(f"{value:.{DIGITS}g}")
+    return None if _finite(value) is None else float(f"{value:.{DIGITS}g}")
 
 
 def _moment(moment: datetime | None) -> str | None:

@@ -45,7 +45,7 @@ def timeline_figure(data: RunData) -> Figure | None:
     if lanes is None:
         return None
     total = max(span.end for span in lanes.spans)
-    size, unit = next(((size, unit) for size, unit in reversed(UNITS) if total >= 2 * size), UNITS[0])
+    size, unit = next(((size, unit) for size, unit in reversed(UNITS) if total >= size), UNITS[0])
     spans = [lanes.spans[place] for place in thinned(len(lanes.spans), MAX_SPANS)]
     states = [state for state in STATES if any(span.record.state == state for span in spans)]
     bars = [
@@ -56,7 +56,7 @@ def timeline_figure(data: RunData) -> Figure | None:
     )
     x = {"title": {"text": f"{unit} since the first trial started"}, "rangemode": "tozero", "exponentformat": "none"}
     layout = {"xaxis": x, "yaxis": name_axis(lanes.lanes), "barmode": "overlay", "margin": {"r": 24}}
-    height = max(rows_height(len(lanes.lanes)), 220)
+    height = rows_height(len(lanes.lanes))
     table, caption = _timeline_table(lanes), _timeline_caption(lanes, total)
     question = "Which worker ran what, and when?"
     more = (

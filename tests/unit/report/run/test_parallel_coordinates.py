@@ -32,7 +32,7 @@ def test_lines_go_through_all_hyperparameters_and_end_at_the_rank() -> None:
     assert others == [0.0, pytest.approx(0.056, abs=1e-3), 0.25, OFF_POSITION, 1.0]
     assert best == [1.0, pytest.approx(0.944, abs=1e-3), 0.75, 0.5, 0.0]
     assert failed[-1] == FAILED_POSITION
-    assert [key.label for key in figure.keys] == ["the best 1", "failed (1)", "the other 1"]
+    assert [key.label for key in figure.keys] == ["the best trial", "failed (1)", "the other 1"]
     assert pale == [], "until trials are selected"
     hover = figure.traces[1]["customdata"]
     assert hover[:4] == [[0, "cost: 0.1"], [0, "depth: 1"], [0, "kernel: linear"], [0, "gamma: inactive"]]

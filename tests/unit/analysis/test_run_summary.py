@@ -21,7 +21,7 @@ def test_the_worst_case_is_the_bound_of_the_paper_in_words() -> None:
     assert f"the 9 past runs, this search needs at most {slowdown_factor(20, 9):.3g} times" in worst_case(data)
     assert "no bound is known" in worst_case(replace(data, settings={**SETTINGS, "method": "rgpe-taf+none"}))
     assert "no past run was used" in worst_case(replace(data, settings={**SETTINGS, "method": "gp"}))
-    assert "no past run was used" in worst_case(replace(data, past=(), notes=()))
+    assert "no past run was used" in worst_case(replace(data, past=(), notes=(None,) * 20))
     assert "unknown" in worst_case(replace(data, settings={}))
 
 

@@ -32,8 +32,8 @@ MAX_SOURCES_NAMED = 3
 MAX_SHOWN_ROWS = 8  # of a table that is open at first
 MAX_LABELLED_ROWS, MAX_HEIGHT = 22, 600  # rows that have a name beside them; pixels
 MIN_ROWS = 7  # rows that a heat map has room for at least, so that the title of its scale fits
-ALL_NUMBERED, MAX_NUMBERS = 10, 5  # columns up to which all are numbered, and how many numbers there are beyond
-STEPS = (5, 10, 20, 50)
+ALL_NUMBERED, MAX_NUMBERS = 10, 10  # columns up to which all are numbered, and how many numbers there are beyond
+STEPS = (2, 5, 10, 20, 50)
 CORRELATION = ("correlation with it", ".2f")
 
 

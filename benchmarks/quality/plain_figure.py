@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from plain import TABLES, Runs, read_runs
+from plain import Runs, read_runs
+from plain_problems import TABLES
 
 LINES = {
     "gp": ("recollect gp", "#0072b2", "-"),

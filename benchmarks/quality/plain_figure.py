@@ -22,6 +22,7 @@ LINES = {
     "optuna-gp": ("Optuna GPSampler", "#d55e00", "--"),
     "optuna-tpe": ("Optuna TPE", "#009e73", "-."),
     "smac": ("SMAC3", "#cc79a7", (0, (3, 1.2))),
+    "smac-forest": ("SMAC3, random forest", "#56b4e9", (0, (5, 1.2))),
     "skopt": ("scikit-optimize", "#e69f00", (0, (1.2, 1.2))),
     "random": ("random search", "0.55", ":"),
 }
@@ -96,7 +97,7 @@ def main() -> None:
     for panel in panels[len(problems) + 1 :]:
         panel.set_axis_off()
     figure.supylabel("regret: median, and quartiles of gp", fontsize="medium")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=7, frameon=False)
     figure.savefig(options.out, dpi=110, metadata={"Software": None})
 
 

@@ -1,0 +1,123 @@
+"""Which method is best over all benchmarks? The table and the figure of docs/results.md.
+
+    python benchmarks/quality/great_comparison.py benchmarks/results/great.csv.gz --figure docs/figures/great-comparison
+
+For the methods that have all runs on every benchmark:
+
+* rank: mean rank after 10, 20 and 50 evaluations over the tasks of all benchmarks, 1 is best; ties share a rank. Ranks
+  that differ by less than the critical difference (Nemenyi, alpha = 0.05) are not significantly different.
+* log regret: mean over benchmarks and over evaluations 2 to 50 of the log of 100 x ADTM + 0.05.
+* not behind: of all places (a benchmark after 10, 20 or 50 evaluations), where it is the best or not significantly
+  behind the best.
+* worst: its largest loss against ``gp`` on any task after 50 evaluations, 100 x normalised regret.
+* ms: mean time of a suggestion, if the results are not packed.
+
+The figure shows the mean rank, and the geometric mean of 100 x ADTM + 0.05 over benchmarks, after each evaluation.
+``--methods`` compares these only, on the benchmarks and runs that all of them have.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from count_wins import AFTER, complete_methods, count_places
+from recollect.bench.analysis import figure_style as style
+from recollect.bench.analysis.aggregate import REFERENCE, BenchmarkResults, aggregate_runs, common_runs
+from recollect.bench.analysis.figure_data import differences_from_reference, line_styles
+from recollect.bench.analysis.statistics import RankTest, rank_test
+from recollect.bench.experiment.experiment_run import CompletedRun
+from recollect.bench.experiment.results import load_results
+from recollect.numerics.arrays import FloatArray
+
+OFFSET = 0.05  # added to 100 x ADTM, as it may be 0
+
+
+def ranks_after(benchmarks: Sequence[BenchmarkResults], methods: Sequence[str], evaluations: int) -> RankTest:
+    """Rank the methods on the tasks of all benchmarks."""
+    regrets = {
+        method: {
+            (f"{found.benchmark} {task}", repetition): regret
+            for found in benchmarks
+            for (task, repetition), regret in found.methods[method].run_regrets(evaluations).items()
+        }
+        for method in methods
+    }
+    return rank_test(regrets)
+
+
+def log_regret(benchmarks: Sequence[BenchmarkResults], method: str) -> FloatArray:
+    """Return the mean over benchmarks of the log regret after each evaluation (h,)."""
+    return np.mean([np.log(100 * found.methods[method].adtm + OFFSET) for found in benchmarks], axis=0)
+
+
+def print_table(benchmarks: Sequence[BenchmarkResults], methods: Sequence[str]) -> None:
+    tests = [ranks_after(benchmarks, methods, after) for after in AFTER]
+    _, even = count_places(benchmarks, methods)
+    worst: dict[str, tuple[float, str]] = {}
+    for found in benchmarks:
+        for row in differences_from_reference(found, unit=100):
+            loss = row.worst, f"{found.benchmark}, {row.worst_task}"
+            worst[row.result.method] = max(worst.get(row.result.method, loss), loss)
+    differences = ", ".join(f"{test.critical_difference:.2f}" for test in tests)
+    print(f"{len(benchmarks)} benchmarks, {tests[-1].tasks} tasks; critical differences of the ranks: {differences}\n")
+    columns = [*(f"rank {after}" for after in AFTER), "log regret", "not behind", f"worst against {REFERENCE}", "ms"]
+    print(f"| method | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
+    for method in tests[-1].methods:
+        ranks = [f"{test.ranks[test.methods.index(method)]:.2f}" for test in tests]
+        loss = f"{worst[method][0]:.1f} ({worst[method][1]})" if method in worst else ""
+        regret = f"{log_regret(benchmarks, method)[1:].mean():.2f}"
+        milliseconds = 1000 * float(np.mean([found.methods[method].seconds for found in benchmarks]))
+        cells = [f"`{method}`", *ranks, regret, f"{even[method]} of {len(AFTER) * len(benchmarks)}", loss]
+        print(f"| {' | '.join(cells)} | {'' if np.isnan(milliseconds) else f'{milliseconds:.0f}'} |")
+
+
+def draw(benchmarks: Sequence[BenchmarkResults], methods: Sequence[str], path: Path) -> None:
+    horizon = benchmarks[0].horizon
+    evaluations = np.arange(1.0, horizon + 1)
+    tests = [ranks_after(benchmarks, methods, after) for after in range(1, horizon + 1)]
+    ranks = {own: np.array([test.ranks[test.methods.index(own)] for test in tests]) for own in methods}
+    regrets = {own: np.exp(log_regret(benchmarks, own)) for own in methods}
+    styles, layout = line_styles(methods), style.PanelLayout(3.4, 2.7, right=style.room_for(methods))
+    titles = f"mean rank, {tests[-1].tasks} tasks", f"regret, geometric mean of {len(benchmarks)} benchmarks"
+    with style.panels(2, 2, layout) as (figure, panels):
+        for axes, title, curves in zip(panels, titles, (ranks, regrets), strict=True):
+            for method, curve in curves.items():
+                style.draw_line(axes, evaluations, curve, styles[method])
+            axes.set_title(title)
+            style.count_ticks(axes, 1, horizon, "evaluations")
+            if curves is regrets:
+                axes.set_yscale("log")
+                style.plain_ticks(axes.yaxis)
+            style.name_ends(axes, {method: float(curve[-1]) for method, curve in curves.items()}, styles)
+    style.save(figure, path)
+
+
+def chosen_runs(paths: Sequence[Path], methods: Sequence[str] | None) -> list[CompletedRun]:
+    """Return the runs of these methods on the benchmarks, tasks and repetitions that all have; all runs without any."""
+    runs = load_results(paths)
+    if methods is None:
+        return runs
+    present = {run.key[:2] for run in runs}
+    shared = {name for name, _ in present if all((name, method) in present for method in methods)}
+    return common_runs(run for run in runs if run.key.benchmark in shared and run.key.method in methods)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path, nargs="+")
+    parser.add_argument("--methods", nargs="+")
+    parser.add_argument("--figure", type=Path, help="files without suffix; .png and .svg are written")
+    given = parser.parse_args()
+    benchmarks = list(aggregate_runs(chosen_runs(given.results, given.methods)).benchmarks.values())
+    methods = [name for name in complete_methods(benchmarks) if not benchmarks[0].methods[name].remark]
+    print_table(benchmarks, methods)
+    if given.figure:
+        draw(benchmarks, methods, given.figure)
+
+
+if __name__ == "__main__":
+    main()

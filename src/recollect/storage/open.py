@@ -142,9 +142,23 @@ def open_store(where: str | os.PathLike[str] | BaseStorage) -> Store:
         if address.startswith(("redis://", "rediss://", "unix://")):
             return Store(name, address, lambda: journal_redis(address, name))
         if not URL.match(address):
-            address = f"{SQLITE}{Path(address).expanduser().absolute()}"
+            address = sqlite_address(Path(address).expanduser())
         file = _known_file(address) if address.startswith(SQLITE) else None
         return Store(name, address, lambda: _database(name, address, known=file is not None), file=file)
+
+
+def sqlite_address(path: Path) -> str:
+    """Return the URL of a SQLite file, in which SQLAlchemy reads some characters of a name as its own."""
+    plain = str(path.absolute())
+    if not re.search(r"[%?]", plain):
+        return f"{SQLITE}{plain}"
+    from sqlalchemy.engine import URL as SQLAlchemyURL
+    from sqlalchemy.engine import make_url
+
+    address = SQLAlchemyURL.create("sqlite", database=plain).render_as_string(hide_password=False)
+    if make_url(address).database != plain:  # before SQLAlchemy 2.1
+        raise StorageError(f"{path}: SQLAlchemy cannot open a file with a ? in its name: rename it")
+    return address
 
 
 def file_of(address: str) -> Path | None:
@@ -156,6 +170,10 @@ def file_of(address: str) -> Path | None:
     if address.startswith(JOURNAL):
         return Path(file).expanduser()
     file = file.partition("?")[0]
+    if "%" in file:
+        from sqlalchemy.engine import make_url
+
+        file = make_url(f"{SQLITE}{file}").database or ""
     return None if file in ("", ":memory:") else Path(file)
 
 

@@ -249,6 +249,16 @@ def test_a_memory_that_nobody_closes_leaves_no_open_connection_behind(tmp_path: 
     assert "Connections in pool: 0" in pool.status()
 
 
+@pytest.mark.parametrize("name", ["what?.db", "100%.db", "a%20b.db", "a#b&c=d.db"])
+def test_any_character_may_be_in_the_name_of_a_file(tmp_path: Path, name: str) -> None:
+    Memory(tmp_path / name).add(Run("t", [{"x": 1.0}], [0.5]))
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    for again in (tmp_path / name, Memory(tmp_path / name).store.address):
+        assert again is not None
+        assert Memory(again).tasks() == ["t"]
+        assert [run.task for run in read_runs(again)] == ["t"]
+
+
 def test_a_database_of_an_old_optuna_is_refused_with_the_command_that_upgrades_it(file: Path) -> None:
     with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("update alembic_version set version_num = 'v2.6.0.a'")

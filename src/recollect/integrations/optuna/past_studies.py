@@ -7,13 +7,13 @@ of its trials.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from optuna.distributions import BaseDistribution, CategoricalDistribution
@@ -27,7 +27,7 @@ from recollect.runs.renaming import rename_hyperparameters, renamed_config
 from recollect.runs.run import Config, Direction, Run
 from recollect.space.presence import TrialParams
 from recollect.storage.memory import Memory
-from recollect.storage.open import Store, open_store
+from recollect.storage.open import Store, missing_reason, open_store, without_password
 from recollect.storage.optuna_conversion import direction_of, distributions, finished_trials
 from recollect.storage.run_reading import valid_trials
 from recollect.storage.sql_read import StoredTrial, read_finished, read_studies
@@ -139,8 +139,8 @@ def _read(source: Any, number: int) -> Iterator[PastStudy]:
     elif isinstance(source, Memory):
         yield from _from_store(source.store)
     elif isinstance(source, BaseStorage | str | PathLike):
-        if not isinstance(source, BaseStorage):
-            _refuse_missing(str(source))
+        if not isinstance(source, BaseStorage) and (reason := missing_reason(os.fspath(source))):
+            raise StorageError(f"past: {without_password(os.fspath(source))}: {reason}")  # opening it would create it
         yield from _from_store(open_store(source))
     else:
         raise InputTypeError(
@@ -219,13 +219,6 @@ def _from_run(run: Run) -> PastStudy:
         own = {}
     records = _records([trial.config for trial in run.succeeded])
     return PastStudy(run, own, records, identity_of(run.task, ()), listed=True)
-
-
-def _refuse_missing(address: str) -> None:
-    """Refuse a file that does not exist; opening it would create it."""
-    name = address.removeprefix("sqlite:///").removeprefix("journal:")
-    if (name != address or "://" not in address) and not Path(name).expanduser().exists():
-        raise StorageError(f"past: expected an existing file, but there is none: {name}")
 
 
 def _typed(value: object) -> str:

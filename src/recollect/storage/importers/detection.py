@@ -35,7 +35,7 @@ from recollect.storage.importers.optuna import is_optuna, read_storage, read_stu
 from recollect.storage.importers.smac import RUN_HISTORY, is_history, read_history
 from recollect.storage.importers.trial_tables import read_csv, read_frame, read_json_lines, read_json_rows
 from recollect.storage.importers.wandb import is_export, is_table, read_export, read_project, read_table
-from recollect.storage.open import JOURNAL, URL, Store, without_password
+from recollect.storage.open import JOURNAL, URL, Store, sqlite_address, without_password
 from recollect.storage.run_reading import StoredRun
 from recollect.storage.sqlite_file import read_only_connection, table_names
 from recollect.storage.studies import DEFAULT_PROBLEM
@@ -164,13 +164,13 @@ def _reader_by_name(name: str, kind: str | None) -> Reader:
 def _readers(path: Path) -> dict[str, Reader]:
     """Return the reader of a path for each kind."""
     history = path / RUN_HISTORY if path.is_dir() else path
-    address = path.absolute().as_uri() if path.is_dir() else f"sqlite:///{path.absolute()}"
+    address = path.absolute().as_uri() if path.is_dir() else sqlite_address(path)
     return {
         "csv": partial(read_csv, path),
         "jsonl": partial(_read_lines, path),
         "json": partial(_read_json, path),
         "smac": partial(read_history, history),
-        "optuna": partial(read_storage, f"sqlite:///{path.absolute()}"),
+        "optuna": partial(read_storage, sqlite_address(path)),
         "mlflow": partial(read_tracking, address),
         "wandb": partial(_read_wandb, path),
     }

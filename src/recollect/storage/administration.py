@@ -140,7 +140,7 @@ def _local_time(moment: Moment) -> datetime:
         raise InputTypeError(f"since: expected a date, a datetime or a text, got {moment!r} ({type(moment).__name__})")
     if not isinstance(moment, datetime):
         return datetime(moment.year, moment.month, moment.day)
-    return moment if moment.tzinfo is None else moment.astimezone().replace(tzinfo=None)
+    return moment if moment.tzinfo is None else datetime.fromtimestamp(moment.timestamp())
 
 
 def _last_finished(store: Store) -> dict[int, datetime]:

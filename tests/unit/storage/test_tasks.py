@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import optuna
+import pandas as pd
 import pytest
 
 from recollect import FAILED, InputError, InputTypeError, Memory, Run, minimize
@@ -128,7 +129,8 @@ def test_what_is_not_a_word_is_no_tag(memory: Memory, tags: Any, kind: type[Exce
 def test_runs_are_selected_by_when_they_last_changed(memory: Memory) -> None:
     now, hour = datetime.now(), timedelta(hours=1)
     everything = ["wine", "iris", "wine", "old"]
-    for earlier in (now - hour, datetime.now(UTC) - hour, date.today(), (now - hour).isoformat()):
+    in_tokyo = pd.Timestamp.now(tz="Asia/Tokyo") - hour
+    for earlier in (now - hour, datetime.now(UTC) - hour, in_tokyo, date.today(), (now - hour).isoformat()):
         assert [run.task for run in memory.runs(since=earlier)] == everything, earlier
     for later in (now + hour, datetime.now(UTC) + hour, date.today() + timedelta(days=2), (now + hour).isoformat()):
         assert memory.runs(since=later) == [], later

@@ -253,7 +253,7 @@ def fetch(
         return
     typer.echo(f"{name}: {folder}")
     record = folder / RECORD_FILE
-    for file in json.loads(record.read_text())["files"] if record.exists() else ():
+    for file in json.loads(record.read_text(encoding="utf-8"))["files"] if record.exists() else ():
         if file["checked"].startswith("no "):
             typer.echo(f"{file['url']}: no checksum is published; {file['size']} bytes, sha256 {file['sha256']}")
 
@@ -264,7 +264,7 @@ def show(
     table: Annotated[
         Path | None, typer.Option(help="CSV file (task, hyperparameters..., error) instead of a name.")
     ] = None,
-    space: Annotated[Path | None, typer.Option(help="Search space of the file, in ConfigSpace's JSON format.")] = None,
+    space: Annotated[Path | None, typer.Option(help="Search space of the file: JSON, YAML or TOML.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes that build forests, if there are any.")] = 1,
 ) -> None:
     """Show a benchmark: its source, search space and tasks."""

@@ -63,7 +63,7 @@ def list_pages() -> str:
     """Return the name and title of every page."""
     pages = page_names()
     width = max(map(len, pages))
-    lines = [f"  {name:<{width}}  {page_title(path.read_text())}" for name, path in pages.items()]
+    lines = [f"  {name:<{width}}  {page_title(_read(path))}" for name, path in pages.items()]
     return "\n".join(["Pages of the documentation (recollect help NAME):", "", *lines])
 
 
@@ -94,7 +94,7 @@ def render_page(name: str) -> str:
         similar = get_close_matches(name, pages, n=3)
         hint = f"; similar: {', '.join(similar)}" if similar else ""
         raise InputError(f"there is no page {name!r}{hint}. 'recollect help' lists all pages")
-    text, others = plain_links(plain_formulas(pages[name].read_text()), pages[name])
+    text, others = plain_links(plain_formulas(_read(pages[name])), pages[name])
     console = Console(force_terminal=_styled(), highlight=False)
     console.width = min(console.width, WIDEST)
     with console.capture() as captured:
@@ -123,7 +123,7 @@ def plain_links(markdown: str, page: Path) -> tuple[str, list[str]]:
             return f"{match[1]} ({match[2]})"
         if other := names.get((page.parent / target).resolve()):
             others.setdefault(other)
-            return match[1] if not match[1].endswith(".md") else page_title((page.parent / target).read_text())
+            return match[1] if not match[1].endswith(".md") else page_title(_read(page.parent / target))
         return match[1]
 
     parts = FENCE.split(markdown)
@@ -131,6 +131,10 @@ def plain_links(markdown: str, page: Path) -> tuple[str, list[str]]:
         prose = IMAGE.sub(lambda match: f"*(figure: {match[1] or match[2]})*", parts[index])
         parts[index] = LINK.sub(replace, prose)
     return "".join(parts), list(others)
+
+
+def _read(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
 
 
 def _styled() -> bool:

@@ -40,7 +40,6 @@ from recollect.numerics.arrays import FloatArray, row_keys
 from recollect.runs.run import Config
 from recollect.space.columns import Choices, SpaceColumn, Steps
 from recollect.space.inference import infer_notation, infer_parent
-from recollect.space.serialization import from_json
 from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.storage.formats.csv_columns import INTEGER, csv_rows, finite_number, parse_float
 
@@ -215,7 +214,7 @@ class CsvTable:
 def from_table(
     path: str | os.PathLike[str],
     *,
-    space: SpaceLike | str | os.PathLike[str] | None = None,
+    space: SpaceLike | None = None,
     mode: Mode = "table",
     name: str | None = None,
     jobs: int | None = None,
@@ -229,7 +228,7 @@ def from_table(
 
     Args:
         path: The file, plain or compressed (``.gz``). An empty cell is an inactive hyperparameter.
-        space: The search space, or the path of one in ConfigSpace's JSON format; None: inferred from the file.
+        space: The search space, in any form that `recollect.compile_space` understands; None: inferred from the file.
         mode: ``"table"`` evaluates only the listed configurations; ``"forest"`` fits a random forest to every task and
             evaluates the whole space.
         name: Name of the benchmark; None: the file's name.
@@ -245,7 +244,7 @@ def from_table(
     if mode not in ("table", "forest"):
         raise InputError(f"mode must be 'table' or 'forest', got {mode!r}")
     table = read_table(Path(path))
-    compiled = _infer_space(table) if space is None else _compile_space(space)
+    compiled = _infer_space(table) if space is None else compile_space(space)
     name = name or table.path.name.removesuffix(".gz").removesuffix(".csv")
     source = str(table.path)
     about = About(f"table {table.path.name}", "", "not stated", source, mode, mode == "table", "error as listed")
@@ -337,15 +336,6 @@ def _infer_hyperparameter(name: str, cells: Cells, path: Path) -> Hyperparameter
 
 def _numerical(cells: Cells) -> bool:
     return all(parse_float(cell) is not None for cell in cells if cell)
-
-
-def _compile_space(space: SpaceLike | str | os.PathLike[str]) -> Space:
-    if isinstance(space, str | os.PathLike):
-        try:
-            return from_json(Path(space).read_text())
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{space}: expected a search space in ConfigSpace's JSON format: {error}") from error
-    return compile_space(space)
 
 
 def _errors(rows: Sequence[MeasuredRow]) -> FloatArray:

@@ -36,7 +36,7 @@ def read_entries(path: Path) -> Any:
         SpaceError: Its content is no search space.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # editors on Windows write a byte order mark
     except OSError as error:
         raise InputError(f"{path}: the search space cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

@@ -50,6 +50,15 @@ def test_a_space_file_says_what_a_dict_says(tmp_path: Path) -> None:
     assert space_difference(found, compile_space(expected)) is None
 
 
+@pytest.mark.parametrize(
+    ("ending", "text"), [("json", '{"x": [1, 2, 4]}'), ("yaml", "x: [1, 2, 4]"), ("toml", "x = [1, 2, 4]")]
+)
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path: Path, ending: str, text: str) -> None:
+    path = tmp_path / f"space.{ending}"
+    path.write_text(text, encoding="utf-8-sig")
+    assert compile_space(path).names == ("x",)
+
+
 def test_a_space_file_of_configspace_keeps_conditions(tmp_path: Path) -> None:
     space = ConfigurationSpace()
     kernel, gamma = Categorical("kernel", ["rbf", "poly"]), Float("gamma", (0.1, 1.0), log=True)

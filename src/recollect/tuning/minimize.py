@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -299,9 +300,10 @@ def _reporter(callbacks: Sequence[Callback], trials: int | None) -> Report:
     """Return what is done after every trial; ``trials``: print a line about it, where there is no progress bar."""
 
     def report(trial: Trial, run: Run) -> None:
-        if trials is not None and not is_interactive() and sys.stderr is not None:
-            sys.stderr.write(f"{progress_line(trial, run, trials)}\n")
-            sys.stderr.flush()
+        with suppress(OSError, ValueError):  # the end of a pipe or of a terminal has closed it
+            if trials is not None and not is_interactive() and sys.stderr is not None:
+                sys.stderr.write(f"{progress_line(trial, run, trials)}\n")
+                sys.stderr.flush()
         notify(callbacks, trial, run)
 
     return report

@@ -67,7 +67,10 @@ def judge(returned: Any, seconds: float) -> Evaluation:
 
 def reason_of(error: BaseException) -> str:
     """Return an exception in one line."""
-    text = " ".join(str(error).split())
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - whatever the exception's own code raises
+        text = ""
     return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+from contextlib import suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -117,6 +119,17 @@ def test_without_a_terminal_there_is_a_line_per_trial(capsys: pytest.CaptureFixt
     assert f"best {result.best_value:.6g}, 3 of 3 trials" in lines[2]
     minimize(value, SPACE, trials=3, **QUIET)
     assert capsys.readouterr().err == ""
+
+
+def test_a_run_continues_when_nobody_reads_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w", buffering=1) as stream:
+        monkeypatch.setattr("sys.stderr", stream)
+        assert len(minimize(value, SPACE, trials=3, method="random").run) == 3
+        monkeypatch.undo()
+        with suppress(BrokenPipeError):
+            stream.close()
 
 
 FIRST = [{"a": 0.75, "k": "y"}, {"a": 0.5, "k": "x"}]

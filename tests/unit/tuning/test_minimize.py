@@ -193,6 +193,21 @@ def test_an_objective_that_raises_fails_its_trial_and_the_run_continues(tmp_path
     assert sorted(config["n"] for config in result.run.configs) == list(range(1, 10))
 
 
+@pytest.mark.filterwarnings("ignore::recollect.FailedTrialWarning")
+def test_an_exception_that_cannot_be_shown_fails_its_trial_alone() -> None:
+    class Unspeakable(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError("no text")
+
+    def objective(config: dict[str, Any]) -> float:
+        if config["n"] == 1:
+            raise Unspeakable
+        return float(config["n"])
+
+    (failed,) = quietly(objective, {"n": (1, 4)}, trials=4).run.failed
+    assert failed.notes[0] == "Unspeakable"
+
+
 def test_a_warning_of_a_failed_trial_points_to_the_call() -> None:
     with pytest.warns(FailedTrialWarning, match="trial 0 failed") as caught:
         result = minimize(lambda _config: math.nan, SPACE, trials=1, progress=False)

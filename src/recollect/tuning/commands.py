@@ -109,7 +109,8 @@ def parse_command(command: Sequence[str], space: Space, *, logs: bool = True) ->
                 f"{', '.join(space.names)}; write {{{{ and }}}} for braces"
             )
     if not words[0] or _placeholders(words[0]):
-        raise InputError(f"expected the name of a program, without placeholders, got {command[0]!r}")
+        hint = "; do not quote the whole command" if " " in command[0] else ""
+        raise InputError(f"expected the name of a program, without placeholders, got {command[0]!r}{hint}")
     varying = [name for name, varies in zip(space.names, space.varying, strict=True) if varies]
     return CommandTemplate(words, tuple(name for name in varying if name not in _placeholders(*words)), provided)
 

@@ -78,6 +78,14 @@ class Space:
         """Kinds of columns, for kernels on encoded points."""
         return KernelShape(self.categorical, self.conditional)
 
+    def __eq__(self, other: object) -> bool:
+        """Compare hyperparameters, conditions and forbidden clauses."""
+        return self.source == other.source if isinstance(other, Space) else NotImplemented
+
+    def __hash__(self) -> int:
+        """Return the same number for equal spaces."""
+        return hash(self.names)
+
     def __repr__(self) -> str:
         """Return the names of the hyperparameters."""
         return f"Space({', '.join(self.names)})"

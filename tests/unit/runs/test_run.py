@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import sys
 from decimal import Decimal
 from typing import Any
@@ -57,6 +59,13 @@ def test_adding_a_trial_gives_a_new_run() -> None:
     longer = run.with_trial(Trial(CONFIGS[1], 1.0))
     assert (len(run), len(longer)) == (1, 2)
     assert longer.space is run.space
+
+
+def test_a_copy_of_a_run_equals_it_and_a_run_in_another_space_does_not() -> None:
+    run = Run("task", CONFIGS, [3.0, 1.0, 2.0], space=SPACE)
+    assert pickle.loads(pickle.dumps(run)) == copy.deepcopy(run) == run
+    assert run != Run("task", CONFIGS, [3.0, 1.0, 2.0], space=SPACE | {"a": (0.0, 2.0)})
+    assert run != Run("task", CONFIGS, [3.0, 1.0, 2.0])
 
 
 def test_a_run_copies_what_it_was_given() -> None:

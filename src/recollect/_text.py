@@ -1,8 +1,13 @@
-"""Text shared by messages, the command line and reports: counts with their nouns, lists of bounded length."""
+"""Text shared by messages, the command line and reports: valid names, counts with their nouns, lists of names."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be stored and printed: a surrogate without its partner cannot."""
+    return text == text.encode("utf-8", "replace").decode("utf-8")
 
 
 def plural(count: int, noun: str, irregular: str | None = None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from recollect._text import is_unicode
 from recollect.errors import InputError, InputTypeError, StorageError
 from recollect.storage.open import Store, storage_errors
 from recollect.storage.run_writing import TRIALS_PER_BATCH, Report, delete_partial
@@ -36,7 +37,7 @@ def as_tags(tags: str | Iterable[str]) -> tuple[str, ...]:
     for word in words:
         if not isinstance(word, str):
             raise InputTypeError(f"tags: expected texts, got {word!r} ({type(word).__name__})")
-        if not word.strip() or "," in word or word != word.encode("utf-8", "replace").decode("utf-8"):
+        if not word.strip() or "," in word or not is_unicode(word):
             raise InputError(f"tags: expected words without commas, got {word!r}")
     return tuple(dict.fromkeys(words))
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from recollect._text import name_list, plural
+from recollect._text import is_unicode, name_list, plural
 from recollect.errors import InputError, RecollectWarning, SpaceError
 from recollect.numerics.arrays import native
 from recollect.runs.run import Run, State, Trial
@@ -178,7 +178,7 @@ def _space_text(run: Run) -> str:
 
 def _check_names(run: Run) -> None:
     for name in dict.fromkeys(name for config in run.configs for name in config):
-        if name != name.encode("utf-8", "replace").decode("utf-8"):
+        if not is_unicode(name):
             raise InputError(f"run {run.task!r}: expected names of hyperparameters in valid Unicode, got {name!r}")
 
 

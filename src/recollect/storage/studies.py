@@ -31,7 +31,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from recollect._text import name_list
+from recollect._text import is_unicode, name_list
 from recollect.errors import InputError, InputTypeError, SpaceError, StorageError
 from recollect.runs.run import Direction, Trial
 from recollect.space.columns import Choices, Interval, SpaceColumn, Steps
@@ -94,7 +94,7 @@ def study_name(problem: str, task: str) -> str:
     for kind, text in (("problem", problem), ("task", task)):
         if not isinstance(text, str):
             raise InputTypeError(f"{kind}: expected a name, got {text!r} ({type(text).__name__})")
-        if not text.strip() or "\0" in text or text != text.encode("utf-8", "replace").decode("utf-8"):
+        if not text.strip() or "\0" in text or not is_unicode(text):
             raise InputError(f"{kind}: expected a name with at least one printable character, got {text!r}")
     name = "/".join(part.replace("%", "%25").replace("/", "%2F") for part in (problem, task))
     if len(name) > MAX_NAME_LENGTH:

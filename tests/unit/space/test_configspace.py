@@ -49,8 +49,9 @@ def test_tuple_choices_round_trip() -> None:
     ("mapping", "reason"),
     [
         ({}, "empty"),
-        ({3: (0, 1)}, r"name must be a non-empty str, got 3 \(int\)"),
-        ({"": (0, 1)}, "name must be a non-empty str"),
+        ({3: (0, 1)}, r"name of a hyperparameter .* got 3 \(int\)"),
+        ({"": (0, 1)}, "name of a hyperparameter"),
+        ({"\ud800": (0, 1)}, "name of a hyperparameter"),
         ({"h": (2.0, 1.0)}, r"'h': expected the lower bound before the upper, got 2.0 and 1.0"),
         ({"h": (0.0, 1.0, "log")}, "'h': a log scale needs a lower bound above 0, got 0.0"),
         ({"h": (-1, 5, "log")}, "'h': a log scale needs a lower bound above 0, got -1"),

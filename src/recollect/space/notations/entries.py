@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from recollect._text import is_unicode
 from recollect.errors import SpaceError
 from recollect.numerics.arrays import native
 from recollect.space.columns import EDGE_RELATIVE
@@ -57,8 +58,9 @@ def space_from_dict(mapping: Mapping[Any, Any]) -> ConfigurationSpace:
 def hyperparameters_of(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     """Return the hyperparameters that a dict describes, by name."""
     for name in mapping:
-        if not isinstance(name, str) or not name:
-            raise SpaceError(f"a hyperparameter's name must be a non-empty str, got {name!r} ({type(name).__name__})")
+        if not isinstance(name, str) or not name or not is_unicode(name):
+            got = f"{name!r} ({type(name).__name__})"
+            raise SpaceError(f"the name of a hyperparameter must be a text in valid Unicode, not empty; got {got}")
     return {name: hyperparameter_of(name, spec) for name, spec in mapping.items()}
 
 

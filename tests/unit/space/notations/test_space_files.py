@@ -105,7 +105,7 @@ def test_two_numbers_are_choices_with_a_word_of_warning(tmp_path: Path) -> None:
         ({"a": []}, "'a': expected at least one choice"),
         ({"a": [[1], [2], [3]]}, "'a': choices must be hashable"),
         ({"a": [1, 1.0, 2]}, "'a': choices must differ"),
-        ({"": [1, 2, 3]}, "name must be a non-empty str"),
+        ({"": [1, 2, 3]}, "name of a hyperparameter"),
         ({"hyperparameters": [{"name": "a"}]}, "ConfigSpace's format"),
         ("[" * 100_000, "expected a search space as JSON"),
     ],

@@ -10,7 +10,7 @@ A plan is a TOML file:
     weights = ["rgpe-nei"]          # methods whose weights are recorded
 
     [past]
-    method = "gp"                   # the method of the past runs: gp or random
+    method = "gp"                   # the method of the past runs: gp, gp+paper or random
     evaluations = 50                # default: the plan's horizon
     repetitions = 5                 # runs to draw from; default: the plan's number
 

@@ -66,6 +66,7 @@ class TransferContext:
     horizon: int
     prior: PreparedTaskPrior | None = None  # of the new task's function
     choice: Choice | None = None  # which past runs the sources are; None: all
+    nothing_in_common: bool = False  # whether past runs are left out because they do not agree
 
 
 def make_transfer_context(
@@ -83,6 +84,8 @@ def make_transfer_context(
     if sources is not None and method.prior is not None:
         reference = reference_points(method.prior, space, candidates, rng)
         prior = method.prior.prepare(sources, reference, finite=candidates is not None)
+        if choice is None and not prior.has_agreement():
+            return TransferContext(space, None, None, None, horizon, nothing_in_common=True)
     return TransferContext(space, sources, weigher, joint, horizon, prior, choice)
 
 

@@ -28,6 +28,7 @@ from recollect.optimizer.past_runs import (
     PastRun,
     align_past_runs,
     check_method,
+    leave_out_all,
     screen_past_runs,
     source_data,
     warn_about_integers,
@@ -222,9 +223,7 @@ class Optimizer:
         with self._lock:
             pending = self._pending.pop(row_key(x), None)
             notes = (() if pending is None else pending.notes) + trial.notes
-            if np.isnan(x).all():
-                notes = (*notes, TOO_FAR)
-            self._record(x, replace(trial, notes=notes))
+            self._record(x, replace(trial, notes=notes + ((TOO_FAR,) if np.isnan(x).all() else ())))
 
     def expect(self, config: Mapping[str, Any]) -> None:
         """Announce that a configuration is being evaluated elsewhere.
@@ -336,8 +335,7 @@ class Optimizer:
     def _draw_design(self, size: int) -> FloatArray:
         """Return the design; a learned one continues beyond its size, in case its first points all fail."""
         rng = self._stream(DESIGN)
-        screened = self._screened
-        context = self._transfer_context() if screened is None else self._make_context(screened.first)
+        context = self._transfer_context() if self._screened is None else self._make_context(self._screened.first)
         sources = context.sources
         if self._method.design.kind != "portfolio" or sources is None:
             return draw_design(self._method, self._space, self._all_candidates(), size=size, rng=rng)
@@ -355,14 +353,16 @@ class Optimizer:
 
     def _make_context(self, chosen: tuple[Choice, Sources] | None) -> TransferContext:
         rng, horizon = self._stream(TRANSFER), self._horizon
-        return make_transfer_context(self._method, self._region, self._past, chosen=chosen, horizon=horizon, rng=rng)
+        context = make_transfer_context(self._method, self._region, self._past, chosen=chosen, horizon=horizon, rng=rng)
+        if context.nothing_in_common:
+            self._past, self._method = leave_out_all(self._past), catalog.without_past(self._method)
+        return context
 
     def _fit_model(self) -> FittedModel:
         if self._model is None or self._stale:
             rng = self._stream(MODEL, len(self._history))
-            X, y = self._history.modelled()
             context = self._transfer_context()
-            model = fit_model(self._method, context, X, y, previous=self._model, rng=rng)
+            model = fit_model(self._method, context, *self._history.modelled(), previous=self._model, rng=rng)
             self._model = replace(model, choice=context.choice)
             self._stale = False
         return self._model
@@ -390,8 +390,7 @@ class Optimizer:
         if run.direction != self._history.direction:
             directions = f"direction {run.direction!r}, but this optimizer has {self._history.direction!r}"
             raise InputError(f"the run to resume has {directions}")
-        empty = Run(run.task, space=self.space, direction=run.direction)
-        self._history = History(empty, len(self._space.names))
+        self._history = History(Run(run.task, space=self.space, direction=run.direction), len(self._space.names))
         self.space.encode(run.configs)  # all are checked before any is recorded
         for trial in run.trials:
             self._record(self._region.encode(trial.config), trial)

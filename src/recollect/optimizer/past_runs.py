@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -95,6 +95,13 @@ def warn_about_integers(runs: Sequence[Run], space: Space) -> None:
 def source_data(past: Iterable[PastRun]) -> list[SourceData]:
     """Return the observations of the runs that are used."""
     return [entry.data for entry in past if entry.data is not None]
+
+
+def leave_out_all(past: tuple[PastRun, ...]) -> tuple[PastRun, ...]:
+    """Leave out the runs that were used, because they have nothing in common, and warn about it."""
+    message = left_out_message([repr(entry.task) for entry in past if entry.used], Unusable.NO_AGREEMENT.value)
+    warnings.warn(message, RecollectWarning, stacklevel=4)
+    return tuple(replace(entry, data=None, unusable=Unusable.NO_AGREEMENT) if entry.used else entry for entry in past)
 
 
 def _past_run(run: Run, alignment: Alignment, names: set[str], method: Method) -> PastRun:

@@ -18,6 +18,7 @@ class Unusable(Enum):
     OTHER_DIRECTION = "the direction differs"
     NO_SHARED_PARAMETER = "no hyperparameter in common"
     TOO_FEW_TRIALS = f"fewer than {MIN_TRIALS} usable trials"
+    NO_AGREEMENT = "past runs have nothing in common: none is ordered by the others"
 
 
 def why_unusable(run: Run, names: Set[str], direction: Direction | None = None) -> Unusable | None:

@@ -3,7 +3,12 @@
 Past run i of k takes part by its mean function. At reference points ``R (r, d)`` all over the space its values are
 compressed above the median (`scaling.compress_tail`) and standardized; the same constants give z_i at any point, and
 bring the run's own observations to the same scale. Where z_i = 0, the run has the value c_i, its *level*, and one unit
-of z is worth s_i, its *spread*, in the units of its values.
+of z is worth s_i, its *spread*, in the units of its values. A model that takes nearly all of a run for noise has a
+nearly constant mean function; the spread is at least a tenth of that of the run's observations.
+
+Past runs *agree* as far as the mean of the others' functions orders the observations of each run. As a rank correlation
+(Kendall's tau) below `LEAST_AGREEMENT`, two standard errors away, it is no basis for a prior: they have nothing in
+common. Fewer than five past runs with five observations are given the benefit of the doubt.
 """
 
 from __future__ import annotations
@@ -18,7 +23,12 @@ from recollect.numerics.arrays import BoolArray, FloatArray, row_keys
 from recollect.numerics.normal import log_sum_exp
 from recollect.surrogate.scaling import standardize, tail_constants
 from recollect.transfer.sources import SourceData, Sources
+from recollect.transfer.weighting.ranking import misranked_counts, order_scores, tied_pairs
 
+LEAST_SPREAD = 0.1  # of a run's function, in standard deviations of its observations
+LEAST_AGREEMENT = 0.1  # rank correlation of a run with the mean of the others
+MIN_JUDGED, MAX_JUDGED = 5, 32  # runs whose observations are compared with the others' functions
+MIN_OBSERVATIONS = 5  # of such a run
 OTHER_UNITS = 0.2  # probability that levels of past runs say nothing about the new task, for example after a new metric
 LEAST_WIDTHS = (0.5, 0.5)  # of the density of levels, in spreads, and of log spreads
 ALONE_WIDTHS = (1.0, 1.0)  # the same with a single past run
@@ -54,22 +64,43 @@ class PastFunctions:
         constants = [tail_constants(row) for row in means]
         self._middles, self._scales = np.array([entry[:2] for entry in constants]).T
         self._compresses = np.array([entry[2] for entry in constants])
-        rows = [self._compressed(row, i) for i, row in enumerate(means)]
-        self._centres, self._spreads = np.array([standardize(row)[1:] for row in rows]).T
+        rows = self._compressed(means, slice(None))
+        self._centres, spreads = np.array([standardize(row)[1:] for row in rows]).T
+        observed = [self._compressed(sources.data(i).y[None], slice(i, i + 1)).std() for i in range(len(sources))]
+        self._spreads = np.maximum(spreads, LEAST_SPREAD * np.array(observed))
 
     def observations(self, i: int) -> tuple[FloatArray, FloatArray]:
         """Return the points ``(n, d)`` that run i evaluated, and its values ``(n,)`` on the common scale."""
         data: SourceData = self.sources.data(i)
-        return data.X, np.asarray((self._compressed(data.y, i) - self._centres[i]) / self._spreads[i])
+        return data.X, self._standardized(data.y[None], slice(i, i + 1))[0]
+
+    def agreement(self) -> float:
+        """Return how far above `LEAST_AGREEMENT` past runs agree, in standard errors; 0 if that cannot be judged."""
+        above = []
+        for i in range(0, len(self.sources), math.ceil(len(self.sources) / MAX_JUDGED)):
+            data = self.sources.data(i)
+            if len(self.sources) < MIN_JUDGED or len(data.y) < MIN_OBSERVATIONS or data.y.min() == data.y.max():
+                continue
+            functions = self._standardized(self.sources.means(data.X), slice(None))
+            others = np.delete(functions, i, axis=0).mean(axis=0)
+            misranked = [*misranked_counts(others[None], None, data.y), tied_pairs(data.y)]  # by them; by a perfect one
+            score, perfect = order_scores(np.array(misranked), data.y)
+            above.append(score - LEAST_AGREEMENT * perfect)
+        return sum(above) / math.sqrt(len(above)) if len(above) >= MIN_JUDGED else 0.0
 
     def levels(self) -> TaskLevels:
         """Return what levels and spreads tasks have."""
         centres, spreads = raw_units(self._centres, self._spreads, self._middles, self._scales, self._compresses)
         return TaskLevels.of(centres, spreads)
 
-    def _compressed(self, values: FloatArray, i: int) -> FloatArray:
-        z = (values - self._middles[i]) / self._scales[i]
-        return np.asarray(np.where(z > 0.0, np.log1p(np.maximum(z, 0.0)), z) if self._compresses[i] else z)
+    def _standardized(self, values: FloatArray, runs: slice) -> FloatArray:
+        """Return values ``(k', m)`` of some of the runs on the common scale."""
+        gaps = self._compressed(values, runs) - self._centres[runs, None]
+        return np.asarray(gaps / self._spreads[runs, None])
+
+    def _compressed(self, values: FloatArray, runs: slice) -> FloatArray:
+        z = (values - self._middles[runs, None]) / self._scales[runs, None]
+        return np.asarray(np.where(self._compresses[runs, None] & (z > 0.0), np.log1p(np.maximum(z, 0.0)), z))
 
 
 def raw_units(

@@ -26,6 +26,9 @@ looked at, once the first hypothesis promises little more.
 
 Values that are all bad in one region still fit any offset. If all trials so far lie where past runs promise much, one
 trial therefore tests them elsewhere (`TaskPriorPosterior.is_untested`).
+
+Past runs that have nothing in common say nothing about the next one, either (`PreparedTaskPrior.has_agreement`). They
+are left out before the first trial.
 """
 
 from __future__ import annotations
@@ -51,6 +54,7 @@ from recollect.transfer.sources import Sources
 MIN_PLAIN_OBSERVATIONS = 3  # from which on the plain process takes part
 NOISE_FREE = 1e-4  # standard deviation that stands for "no noise"
 MAX_REFERENCE = 4096  # candidates that are reference points
+LEAST_STANDARD_ERRORS = -2.0  # of the agreement of past runs; with less they have nothing in common
 MIN_WEIGHT = 1e-4  # relative to the largest; a process with less is left out of predictions
 
 
@@ -66,6 +70,7 @@ class TaskPrior:
     levels: bool = True  # whether past runs say what values to expect
     reference_points: int = 512  # in a continuous space
     test_after: int | None = 7  # results after which past runs are tested where they promise little; None: never
+    needs_agreement: bool = True  # whether past runs that have nothing in common are left out
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -98,11 +103,15 @@ class PreparedTaskPrior:
         self.settings, self.sources, self.shape = settings, sources, sources.shape
         self.reference, self.finite = reference, finite
         self.hyper = Hyperparameters(1.0, np.exp(np.median(sources.theta[:, 1:-1], axis=0)), 1.0)
-        past = PastFunctions(sources, reference)
+        self._past = past = PastFunctions(sources, reference)
         self.levels = past.levels()
         self._empirical = EmpiricalPrior(past, shape=sources.shape, hyper=self.hyper)
         self.functions, self.moments = self._empirical.functions, self._empirical.moments
         self.middle = float(np.median(self.moments(reference)[0]))  # the prior mean is below it in half of the space
+
+    def has_agreement(self) -> bool:
+        """Whether past runs may have something in common, so that a prior can be estimated from them."""
+        return not self.settings.needs_agreement or self._past.agreement() >= LEAST_STANDARD_ERRORS
 
     def fit(self, X: FloatArray, y: FloatArray, plain: GP | None) -> TaskPriorPosterior:
         """Condition on the values ``y (n,)`` at ``X (n, d)``.

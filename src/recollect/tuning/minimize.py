@@ -256,7 +256,7 @@ def tune_with(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) 
         if memory is not settings.memory:
             memory.close()
     influences = tuple(queue.state.influences.get(number) for number in sorted(queue.state.finished))
-    learned = tuple(run for run, _ in used)
+    learned = tuple(run for run, entry in zip(past, optimizer.past, strict=True) if entry.used)
     run = _run_so_far(queue, empty)
     explanation = with_recorded_weights(worker.explain(), map(read_note, influences))
     return Result(run, settings.problem, worker.stopped, explanation, learned, note, influences)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float
 
-from recollect import FAILED, InputError, Optimizer, Run, method
+from recollect import FAILED, InputError, Optimizer, RecollectWarning, Run, method
 from recollect.acquisition.functions import ExpectedImprovement
 from recollect.optimizer.model import _prior_weights
+from recollect.runs.usability import Unusable
 from recollect.surrogate.gp import GP
 from recollect.transfer.task_prior import TaskPrior, TaskPriorPosterior
 
@@ -216,3 +217,42 @@ def test_a_past_that_explains_the_results_is_not_doubted() -> None:
     optimizer = Optimizer(SPACE, PAST, "task-prior", candidates=GRID)
     drive(optimizer, 9)
     assert not optimizer._fit_model().no_useful_source
+
+
+def shuffled(runs: list[Run]) -> list[Run]:
+    rng = np.random.default_rng(2)
+    return [Run(run.task, run.configs, rng.permutation(run.y)) for run in runs]
+
+
+@pytest.mark.parametrize("candidates", [GRID, None])
+def test_past_runs_that_have_nothing_in_common_are_left_out(candidates: list[dict[str, Any]] | None) -> None:
+    past = shuffled(past_runs(12, trials=50))
+    optimizer = Optimizer(SPACE, past, "task-prior", candidates=candidates, seed=3)
+    with pytest.warns(RecollectWarning, match="nothing in common"):
+        first = optimizer.ask()
+    plain = Optimizer(SPACE, (), "gp", candidates=candidates, seed=3)
+    assert first == plain.ask()
+    for run in (optimizer, plain):
+        run.tell(first, value(first))
+    assert drive(optimizer, 9) == drive(plain, 9)
+    assert {entry.unusable for entry in optimizer.past} == {Unusable.NO_AGREEMENT}
+    explanation = optimizer.explain()
+    assert not any(entry.used for entry in explanation.past)
+    assert explanation.prior is None
+
+
+def test_past_runs_that_agree_and_past_runs_of_egp_are_not_left_out() -> None:
+    for past, name in ((past_runs(12, trials=50), "task-prior"), (shuffled(past_runs(12, trials=50)), "egp")):
+        optimizer = Optimizer(SPACE, past, name, candidates=GRID, seed=3)
+        drive(optimizer, 2)
+        assert all(entry.used for entry in optimizer.past)
+
+
+def test_one_run_of_noise_does_not_hide_what_the_others_say() -> None:
+    noise = Run("noise", GRID, np.random.default_rng(0).normal(size=len(GRID)))
+    prior = Optimizer(SPACE, [*PAST, noise], "task-prior", candidates=GRID)._transfer_context().prior
+    assert prior is not None
+    mean = prior.moments(prior.reference)[0]
+    assert np.abs(mean).max() < 5.0
+    best = GRID[int(mean.argmin())]
+    assert value(best) < 0.05

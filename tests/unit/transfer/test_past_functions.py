@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy.integrate import dblquad
-from scipy.stats import norm
+from scipy.stats import kendalltau, norm
 
 from recollect.numerics.arrays import KernelShape
 from recollect.surrogate.kernels import Hyperparameters
@@ -89,3 +89,57 @@ def test_tabulated_values_are_those_of_the_function() -> None:
     rows = np.array([[0.5], [0.123], [1.0]])
     np.testing.assert_array_equal(table(rows), evaluate(rows))
     assert calls[:2] == [41, 1]
+
+
+def smooth_runs(count: int, trials: int, *, noise: float, seed: int = 0) -> PastFunctions:
+    """Past runs of one parabola under noise; with much noise there is nothing else in them."""
+    rng = np.random.default_rng(seed)
+    data = []
+    for i in range(count):
+        X = rng.random((trials, 1))
+        data.append(SourceData(f"task {i}", X, np.square(X[:, 0] - 0.4) + noise * rng.normal(size=trials)))
+    theta = np.repeat(Hyperparameters(1.0, np.array([0.3]), 0.1).log()[None], count, axis=0)
+    return PastFunctions(Sources(data, shape=SHAPE, theta=theta), REFERENCE)
+
+
+def test_agreement_is_a_mean_rank_correlation_in_standard_errors() -> None:
+    functions = smooth_runs(5, 20, noise=0.05)
+    above, trials = [], 20
+    for i in range(5):
+        data, rows = functions.sources.data(i), []
+        for j in range(5):
+            # One run's function on the common scale, up to offset and scale, which `observations` shows.
+            (_, z), y = functions.observations(j), functions.sources.data(j).y
+            order = np.argsort(y)
+            if j != i:
+                rows.append(np.interp(functions.sources.means(data.X)[j], y[order], z[order]))
+        tau = kendalltau(np.mean(rows, axis=0), data.y).statistic
+        above.append((tau - 0.1) / math.sqrt(2 * (2 * trials + 5) / (9 * trials * (trials - 1))))
+    assert functions.agreement() == pytest.approx(sum(above) / math.sqrt(5), rel=0.05)
+
+
+def test_runs_of_one_function_agree_and_noise_does_not() -> None:
+    assert smooth_runs(6, 30, noise=0.01).agreement() > 10.0
+    assert smooth_runs(12, 50, noise=100.0).agreement() < -2.0
+
+
+@pytest.mark.parametrize(("count", "trials"), [(1, 50), (4, 50), (30, 4)])
+def test_few_or_short_past_runs_are_not_judged(count: int, trials: int) -> None:
+    assert smooth_runs(count, trials, noise=100.0).agreement() == 0.0
+
+
+def test_constant_past_runs_are_not_judged() -> None:
+    X = np.linspace(0, 1, 9)[:, None]
+    theta = np.repeat(Hyperparameters(1.0, np.array([0.3]), 0.1).log()[None], 6, axis=0)
+    constant = Sources([SourceData(f"task {i}", X, np.ones(9)) for i in range(6)], shape=SHAPE, theta=theta)
+    assert PastFunctions(constant, REFERENCE).agreement() == 0.0
+
+
+def test_a_run_that_its_model_takes_for_noise_stays_within_ten_spreads() -> None:
+    X = np.linspace(0, 1, 20)[:, None]
+    y = np.random.default_rng(3).normal(size=20)
+    theta = Hyperparameters(1e-12, np.array([0.3]), 1.0).log()[None]
+    functions = PastFunctions(Sources([SourceData("noise", X, y)], shape=SHAPE, theta=theta), REFERENCE)
+    z = functions.observations(0)[1]
+    assert z.std() == pytest.approx(10.0)
+    assert functions.levels().log_spreads[0] > math.log(0.05)

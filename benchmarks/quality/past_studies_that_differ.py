@@ -20,6 +20,7 @@ import numpy as np
 import optuna
 
 from recollect import RecollectWarning
+from recollect.optimizer.default_method import DEFAULT_METHOD
 from recollect.optuna import TransferSampler
 
 LOSS = {"adam": 0.1, "sgd": 0.4, "rmsprop": 0.2}
@@ -62,7 +63,7 @@ def mean_best(objective: Callable[..., float], sampler: Callable[[int], Any], se
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--methods", nargs="*", default=["rgpe-taf"])
+    parser.add_argument("--methods", nargs="*", default=[DEFAULT_METHOD])
     options = parser.parse_args()
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     warnings.simplefilter("ignore", RecollectWarning)

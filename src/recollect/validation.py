@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import SupportsFloat, SupportsIndex, TypeVar
 
 import numpy as np
@@ -18,11 +18,14 @@ Item = TypeVar("Item")
 
 
 def as_list(name: str, value: Iterable[Item], *, of: str) -> list[Item]:
-    """Return ``value`` as a list; ``of`` says in the error what it should hold."""
+    """Return ``value`` as a list; ``of`` says in the error what it should hold. A text or a dict is no list."""
+    message = f"{name} must be a list of {of}, got {type(value).__name__}"
+    if isinstance(value, str | bytes | Mapping):
+        raise InputTypeError(message)
     try:
         return list(value)
     except TypeError as error:
-        raise InputTypeError(f"{name} must be a list of {of}, got {type(value).__name__}") from error
+        raise InputTypeError(message) from error
 
 
 def as_finite(name: str, value: ArrayLike, *, shape: tuple[int | None, ...]) -> FloatArray:

@@ -33,6 +33,7 @@ def test_all_methods_are_listed() -> None:
     done = run("methods")
     assert done.returncode == 0
     assert [line.split()[0] for line in done.stdout.splitlines()] == list(recollect.methods())
+    assert [line.split()[0] for line in done.stdout.splitlines() if "(the default" in line] == ["task-prior"]
 
 
 @pytest.mark.parametrize("arguments", [["nonsense"], ["demo", "--trials", "three"], ["demo", "--trials", "1"]])
@@ -61,7 +62,7 @@ def test_the_demo_tunes_and_compares_on_data_that_are_not_in_the_memory(warm_pyt
         "Past runs against plain Bayesian optimization:",
         "Past runs against random search:",
         "Past runs with the largest weights",
-        "The past counts",
+        "of the weight in the last suggestion",
         "Best configuration of repetition 1",
         "35 data sets, each in turn new",
         "Gradient boosting with 10 hyperparameters",

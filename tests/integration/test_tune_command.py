@@ -346,7 +346,7 @@ def test_a_memory_needs_the_name_of_the_task(recollect: Recollect, folder: Path)
 def test_a_task_with_another_space_or_direction_is_refused(recollect: Recollect, folder: Path) -> None:
     assert recollect(*tuned(trials=1), "sh", "-c", "echo {x}").code == 0
     refused(recollect(*tuned(space="space.json"), "echo", "{x}", "{kind}"), "another search space", "'kind' is new")
-    refused(recollect(*tuned("--maximize"), "echo", "{x}"), "is to minimize, now to maximize")
+    refused(recollect(*tuned("--maximize"), "echo", "{x}"), "to minimize, not to maximize")
 
 
 @pytest.mark.parametrize(

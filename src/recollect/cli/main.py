@@ -67,13 +67,19 @@ def demo(
 def methods() -> None:
     """List the tuning methods.
 
-    One per line, with the section of the paper that defines it.
+    One per line, with the section and the name of the method in the paper, Feurer et al., "Practical Transfer Learning
+    for Bayesian Optimization" (2022).
     """
     from recollect.optimizer.catalog import CATALOG
+    from recollect.optimizer.default_method import DEFAULT_METHOD
 
     width = max(len(entry.name) for entry in CATALOG)
     for entry in CATALOG:
-        typer.echo(f"{entry.name:<{width}}  {entry.summary} ({entry.paper})")
+        default = "the default; " if entry.name == DEFAULT_METHOD else ""
+        typer.echo(f"{entry.name:<{width}}  {entry.summary} ({default}{entry.paper})")
+    typer.echo(
+        "In parentheses: section and name in the paper, Feurer et al. (2022). More: recollect help methods", err=True
+    )
 
 
 def main() -> None:

@@ -91,7 +91,7 @@ def list_(
     from recollect.storage.open import without_password
 
     with messages():
-        stored = open_existing(memory).stored_runs(problem, required=True, tags=tag, since=since)
+        stored = open_existing(memory).stored_runs(problem, tags=tag, since=since)
         rows = [_summary(entry) for entry in stored]
     if as_json:
         typer.echo(json.dumps(rows, indent=2))

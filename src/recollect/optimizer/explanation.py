@@ -33,6 +33,7 @@ from recollect.transfer.weighting.ranking import MAX_COMPARED, misranked_differe
 SHOWN_PAST_RUNS = 10  # in the text, unless all are requested
 TEXT_WIDTH = 100  # columns of the summary
 SMALL_WEIGHT = 0.05  # of all past runs together, below which they hardly had a say
+CLEARLY_ALIKE = 0.8  # probability; before the first result it is below 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -305,13 +306,14 @@ def transfer_verdict(
     """
     if not agreements:
         return f"None of the {plural(unused, 'past run')} was used." if unused else "There are no past runs."
+    early = f"Too early to say whether past runs help: {plural(results, 'result')} so far."
     if prior is not None and prior.pairs:
-        return _prior_verdict(prior)
+        return _prior_verdict(prior) if prior.pairs >= MIN_ORDERED_PAIRS else early
     ordered = [(share, task) for task, share in agreements.items() if share is not None]
     if not ordered or pairs is None:
         return f"{plural(len(agreements), 'past run')} in use; whether they help has not been measured."
     if pairs < MIN_ORDERED_PAIRS:
-        return f"Too early to say whether past runs help: {plural(results, 'result')} so far."
+        return early
     share, task = max(ordered)
     order = f"{share:.0%} of all pairs of results in the right order (chance: 50%)"
     if not _above_chance(share, pairs, len(ordered)):
@@ -324,13 +326,16 @@ def transfer_verdict(
 
 
 def _prior_verdict(prior: PriorInfluence) -> str:
-    right = 1.0 - prior.misranked / prior.pairs
-    seen = f"past runs together put {right:.0%} of all pairs of results in the right order"
+    right, weight = 1.0 - prior.misranked / prior.pairs, 1.0 - prior.own_model
+    seen = f"together they put {right:.0%} of all pairs of results in the right order (chance: 50%)"
+    had = f"had {weight:.0%} of the weight in the last suggestion"
     if prior.reversed > max(prior.alike, prior.own_model):
-        return f"The past counts {prior.reversed:.0%}, reversed: what was good in past runs is bad here; {seen}."
-    if prior.own_model > prior.alike:
-        return f"The past counts {1 - prior.own_model:.0%} now: this task's own results predict better; {seen}."
-    return f"The past counts {prior.alike:.0%}: this task is like the past ones; {seen}."
+        return f"Past runs count in reverse, since what was good there is bad here: {seen} and {had}."
+    if _above_chance(right, prior.pairs, 1):
+        return f"Past runs helped: {seen} and {had}."
+    if prior.alike >= CLEARLY_ALIKE:
+        return f"Past runs probably helped: {seen}, but their predictions fit, and they {had}."
+    return f"It is not clear that past runs helped: {seen} and {had}."
 
 
 def _right_order(entry: Influence, pairs: int | None) -> float | None:

@@ -29,6 +29,7 @@ from recollect.optimizer.past_runs import (
     align_past_runs,
     check_method,
     leave_out_all,
+    list_of_runs,
     screen_past_runs,
     source_data,
     warn_about_integers,
@@ -39,7 +40,7 @@ from recollect.runs.run import Config, Direction, Run, State, Trial
 from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.transfer.screening import Choice
 from recollect.transfer.sources import Sources
-from recollect.validation import as_count, as_list, as_number
+from recollect.validation import as_count, as_number
 
 DESIGN, MODEL, SUGGEST, TRANSFER = range(4)  # purposes of the random streams
 
@@ -103,10 +104,9 @@ class Optimizer:
         self._method = catalog.method(method)
         self._horizon = as_count("horizon", horizon, minimum=1)
         self._entropy = np.random.SeedSequence(None if seed is None else as_count("seed", seed, minimum=0)).entropy
-        past = as_list("past", past, of="recollect.Run")
-        self._past = align_past_runs(past, compiled, direction, self._method)
+        self._past = align_past_runs(runs := list_of_runs(past), compiled, direction, self._method)
         if not isinstance(space, Space):  # as the user wrote it
-            warn_about_integers(past, compiled)
+            warn_about_integers(runs, compiled)
         check_method(self._method, compiled, self._past)
         if not source_data(self._past):
             self._method = catalog.without_past(self._method)

@@ -57,12 +57,19 @@ class PastRun:
         return self.data is not None
 
 
-def align_past_runs(runs: Iterable[Run], space: Space, direction: str, method: Method) -> tuple[PastRun, ...]:
-    """Align all runs to the space; those that are unusable stay in the result and are warned about."""
-    runs = as_list("past", runs, of="recollect.Run")
+def list_of_runs(past: Iterable[Run]) -> list[Run]:
+    """Return past runs as a list; InputTypeError for anything else."""
+    expected = "recollect.Run, as recollect.read_runs returns it"
+    runs = as_list("past", past, of=expected)
     for number, run in enumerate(runs):
         if not isinstance(run, Run):
-            raise InputTypeError(f"past[{number}] must be a recollect.Run, got {type(run).__name__}")
+            raise InputTypeError(f"past must be a list of {expected}, but past[{number}] is a {type(run).__name__}")
+    return runs
+
+
+def align_past_runs(runs: Sequence[Run], space: Space, direction: str, method: Method) -> tuple[PastRun, ...]:
+    """Align all runs to the space; those that are unusable stay in the result and are warned about."""
+    for number, run in enumerate(runs):
         if run.direction != direction:
             raise InputError(
                 f"past[{number}] ({run.task!r}) has direction {run.direction!r}, but this optimizer has {direction!r}: "

@@ -86,7 +86,7 @@ def copy_studies(
             taken = next(study for study in studies if study.name in existing)
             raise InputError(
                 f"{target.name}: there is a study {taken.name!r} already; nothing was copied: "
-                "remove it first, or skip what exists"
+                "remove it first, or pass skip_existing=True (--skip-existing)"
             )
     chosen = [study for study in studies if study.name not in existing]
     batch: list[NewStudy] = []

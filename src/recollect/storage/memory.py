@@ -92,7 +92,6 @@ class Memory(MemoryTasks):
         self,
         problem: str | None = None,
         *,
-        required: bool = False,
         tags: str | Iterable[str] = (),
         since: Moment | None = None,
     ) -> list[StoredRun]:
@@ -100,14 +99,13 @@ class Memory(MemoryTasks):
 
         Args:
             problem: Return only the runs of this problem.
-            required: Raise an error if there is no such problem.
             tags: Return only the runs that have all these tags.
             since: Return only the runs of which a trial has finished at this moment or later.
 
         Raises:
-            InputError: ``problem`` is required and does not exist.
+            InputError: There is no such problem.
         """
-        chosen = self._tasks(problem, required=required)
+        chosen = self._tasks(problem)
         with reading_from(self._store):
             chosen = select(self._store, chosen, tags=tags, since=since)
             runs = read_task_runs(self._store, chosen)
@@ -139,6 +137,7 @@ class Memory(MemoryTasks):
             The runs with their finished trials, including failed ones, oldest run first.
 
         Raises:
+            InputError: There is no such problem.
             StorageError: The memory does not exist or cannot be read.
         """
         return [stored.run for stored in self.stored_runs(problem, tags=tags, since=since)]
@@ -302,7 +301,7 @@ class Memory(MemoryTasks):
         """
         from recollect.storage.formats.export import write_stored_runs
 
-        stored = self.stored_runs(problem, required=True)
+        stored = self.stored_runs(problem)
         write_stored_runs([entry if problem is None else replace(entry, problem=None) for entry in stored], path)
         return len(stored)
 

@@ -141,7 +141,8 @@ def _without_existing(store: Store, checked: Sequence[CheckedRun], *, skip_exist
     if there and not skip_existing:
         raise InputError(
             f"{store.name}: problem {there[0].problem!r} has the task {there[0].run.task!r} already; "
-            "nothing was imported: remove it first, import under another name, or skip what exists"
+            "nothing was imported: remove it first, import under another name, or pass skip_existing=True "
+            "(--skip-existing)"
         )
     if there:
         tasks = name_list(repr(stored.run.task) for stored in there)

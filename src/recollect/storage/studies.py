@@ -282,7 +282,7 @@ def check_same(study: TaskStudy, space: Space | None, direction: Direction, *, w
     if study.problem is None:
         raise InputError(f"{where}: there is a study named {study.name!r} that recollect did not create: {remedy}")
     if study.direction != direction:
-        raise InputError(f"{place} is to {study.direction}, now to {direction}: {remedy}")
+        raise InputError(f"{place} was started to {study.direction}, not to {direction}: {remedy}")
     if space is None or study.space is None:
         return
     try:

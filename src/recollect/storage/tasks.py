@@ -86,7 +86,7 @@ class MemoryTasks:
             InputError: There is no such problem.
             StorageError: The memory does not exist or cannot be read.
         """
-        return [study.task for study in self._tasks(problem, required=True)]
+        return [study.task for study in self._tasks(problem)]
 
     def remove(self, task: str | None = None, problem: str | None = None) -> None:
         """Delete the run of a task, or all runs of a problem, permanently.
@@ -102,10 +102,7 @@ class MemoryTasks:
         if task is None and problem is None:
             raise InputError("remove: expected a task or a problem")
         with reading_from(self._store):
-            if task is None:
-                studies = self._tasks(problem, required=True)
-            else:
-                studies = [self._study(task, problem or DEFAULT_PROBLEM)]
+            studies = self._tasks(problem) if task is None else [self._study(task, problem or DEFAULT_PROBLEM)]
             delete_studies(self._store, [study.id for study in studies])
 
     def rename(self, to: str, *, task: str | None = None, problem: str | None = None) -> None:
@@ -125,7 +122,7 @@ class MemoryTasks:
             raise InputError("rename: expected a task or a problem")
         with reading_from(self._store):
             if task is None:
-                studies = self._tasks(problem, required=True)
+                studies = self._tasks(problem)
                 names = {study: (to, study.task) for study in studies}
             else:
                 names = {self._study(task, problem or DEFAULT_PROBLEM): (problem or DEFAULT_PROBLEM, to)}
@@ -174,18 +171,18 @@ class MemoryTasks:
             StorageError: A storage cannot be read or written.
         """
         target = other.store if isinstance(other, MemoryTasks) else open_store(other)
-        studies = self._tasks(problem, required=True)
+        studies = self._tasks(problem)
         try:
             return len(copy_studies(self._store, target, studies, skip_existing=skip_existing, report=report))
         finally:
             if not isinstance(other, MemoryTasks):
                 target.close()
 
-    def _tasks(self, problem: str | None = None, *, required: bool = False) -> list[TaskStudy]:
-        """Return the studies with one objective, of one problem or all."""
+    def _tasks(self, problem: str | None = None) -> list[TaskStudy]:
+        """Return the studies with one objective, of one problem or all; InputError if there is no such problem."""
         with reading_from(self._store):
             studies = task_studies(self._store)
-        if required and problem is not None:
+        if problem is not None:
             check_problem(studies, problem, where=self._store.name)
         return [study for study in studies if study.direction and problem in (None, study.problem)]
 

@@ -22,7 +22,7 @@ from recollect.optimizer.catalog import method as method_named
 from recollect.optimizer.default_method import DEFAULT_METHOD
 from recollect.optimizer.method import Method
 from recollect.optimizer.optimizer import Optimizer
-from recollect.optimizer.past_runs import PastRun, warn_about_integers
+from recollect.optimizer.past_runs import PastRun, list_of_runs, warn_about_integers
 from recollect.progress import is_interactive, progress_bars
 from recollect.runs.renaming import rename_hyperparameters
 from recollect.runs.run import Config, Direction, Run, Trial
@@ -276,7 +276,7 @@ def _rule(budget: Budget, space: Space, past: Sequence[tuple[Run, PastRun]]) -> 
 def _past_runs(settings: TuningSettings, memory: Memory, empty: Run) -> tuple[Run, ...]:
     """Return the runs that were passed and those of the memory, with hyperparameters renamed."""
     assert empty.space is not None
-    passed = rename_hyperparameters(as_list("past", settings.past, of="recollect.Run"), settings.rename)
+    passed = rename_hyperparameters(list_of_runs(settings.past), settings.rename)
     stored = memory.past(
         empty.space, settings.problem, exclude=empty.task, direction=empty.direction, rename=settings.rename
     )

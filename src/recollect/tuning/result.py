@@ -69,7 +69,8 @@ class Result:
     def __repr__(self) -> str:
         """Return the task, the number of trials and the best value in one line."""
         trials = plural(len(self.run), "trial")
-        return f"<Result of {self.problem!r}, {self.run.task!r}: {trials}, best value {self.best_value!r}>"
+        best = "none succeeded" if self.best_value is None else f"best value {self.best_value!r}"
+        return f"<Result of {self.problem!r}, {self.run.task!r}: {trials}, {best}>"
 
     def __str__(self) -> str:
         """Return a summary of two lines."""

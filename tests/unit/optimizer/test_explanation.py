@@ -13,7 +13,7 @@ from scipy import stats
 from recollect import FAILED, Explanation, Influence, Optimizer, RecollectWarning, Run
 from recollect.acquisition.functions import MixtureImprovement
 from recollect.numerics.arrays import FloatArray
-from recollect.optimizer.explanation import TEXT_WIDTH
+from recollect.optimizer.explanation import TEXT_WIDTH, PriorInfluence, transfer_verdict
 
 SPACE = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
 GRID = [{"a": i / 7, "b": j / 4} for i in range(8) for j in range(5)]
@@ -254,7 +254,8 @@ def test_a_prior_from_past_runs_says_how_much_the_past_counts() -> None:
     assert shown.prior.alike > 0.5
     assert shown.prior.misranked < 20
     assert shown.prior.pairs == 90 - 18  # before the tenth result
-    assert shown.summary.startswith(f"The past counts {shown.prior.alike:.0%}:")
+    assert shown.summary.startswith("Past runs helped: ")
+    assert f"had {1 - shown.prior.own_model:.0%} of the weight" in shown.summary
     coefficients = [entry.coefficient for entry in shown.past]
     assert sum(c or 0.0 for c in coefficients) == pytest.approx(shown.prior.alike - shown.prior.reversed)
     weights = [entry.weight or 0.0 for entry in (*shown.past, shown.target)]
@@ -269,7 +270,23 @@ def test_a_past_that_contradicts_the_results_counts_reversed_or_not_at_all() -> 
     shown = tuned("task-prior", 12, past).explain()
     assert shown.prior is not None
     assert shown.prior.alike < 0.1
-    assert re.match(r"The past counts \d+%(, reversed| now): ", shown.summary)
+    assert re.match("Past runs count in reverse|It is not clear", shown.summary)
+
+
+@pytest.mark.parametrize(
+    ("prior", "verdict"),
+    [
+        (PriorInfluence(0.9, 0.0, 0.1, misranked=10, pairs=90), "Past runs helped: together they put 89% of"),
+        (PriorInfluence(0.2, 0.0, 0.8, misranked=10, pairs=90), "Past runs helped: together they put 89% of"),
+        (PriorInfluence(0.9, 0.0, 0.1, misranked=44, pairs=90), "Past runs probably helped: together they put 51%"),
+        (PriorInfluence(0.5, 0.0, 0.5, misranked=44, pairs=90), "It is not clear that past runs helped"),
+        (PriorInfluence(0.0, 0.9, 0.1, misranked=80, pairs=90), "Past runs count in reverse"),
+        (PriorInfluence(0.9, 0.0, 0.1, misranked=0, pairs=12), "Too early to say"),
+    ],
+)
+def test_the_summary_of_a_prior_weighs_order_and_fit(prior: PriorInfluence, verdict: str) -> None:
+    shown = transfer_verdict({"one": 1.0}, pairs=90, results=10, past_weight=0.9, prior=prior)
+    assert shown.startswith(verdict)
 
 
 def test_other_methods_have_no_prior_and_no_coefficients() -> None:

@@ -100,7 +100,7 @@ def test_half_a_run_in_a_journal_is_left_out_and_written_again(
         patch.setattr(storage, "create_new_trial", killed)
         with pytest.raises(KeyboardInterrupt):
             memory.import_(source, "p")
-    assert [len(run) for run in memory.runs("p")] == [1, 2][: (after + 1) // 2]
+    assert [len(run) for run in memory.runs()] == [1, 2][: (after + 1) // 2]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RecollectWarning)
         memory.import_(source, "p", skip_existing=True)

@@ -11,7 +11,18 @@ from typing import Any
 
 import pytest
 
-from recollect import ConfigError, FailedTrialWarning, InputError, Memory, Run, Stop, Trial, maximize, minimize
+from recollect import (
+    ConfigError,
+    FailedTrialWarning,
+    InputError,
+    InputTypeError,
+    Memory,
+    Run,
+    Stop,
+    Trial,
+    maximize,
+    minimize,
+)
 from recollect.tuning import callbacks as module
 from recollect.tuning.callbacks import callback_named, progress_line
 
@@ -155,3 +166,5 @@ def test_what_was_tried_first_is_not_tried_again_when_a_run_is_resumed(tmp_path:
 def test_a_configuration_that_is_not_in_the_space_is_refused_by_its_position() -> None:
     with pytest.raises(ConfigError, match=r"first\[1\].*'k'"):
         minimize(value, SPACE, trials=4, first=[FIRST[0], {"a": 0.5, "k": "z"}], **QUIET)
+    with pytest.raises(InputTypeError, match="first must be a list of configurations, got dict"):
+        minimize(value, SPACE, trials=4, first=FIRST[0], **QUIET)

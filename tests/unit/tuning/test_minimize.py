@@ -287,7 +287,7 @@ def test_a_task_of_the_same_name_in_another_space_is_refused(tmp_path: Path) -> 
     ):
         with pytest.raises(InputError, match=f"has another search space .*{said}.*give the task another name"):
             quietly(bowl, space, **given)
-    with pytest.raises(InputError, match="is to minimize, now to maximize"):
+    with pytest.raises(InputError, match="to minimize, not to maximize"):
         quietly(bowl, direction="maximize", **given)
 
 
@@ -417,6 +417,9 @@ def test_why_trials_were_suggested_and_how_it_was_tuned_is_kept(tmp_path: Path) 
 def test_the_repr_of_a_result_is_one_short_line() -> None:
     result = minimize(lambda config: config["a"], {"a": (0.0, 1.0)}, trials=3, task="t", method="random")
     assert repr(result) == f"<Result of 'default', 't': 3 trials, best value {result.best_value!r}>"
+    with pytest.warns(FailedTrialWarning):
+        failed = quietly(lambda _: FAILED, trials=2, task="f")
+    assert repr(failed) == "<Result of 'default', 'f': 2 trials, none succeeded>"
 
 
 @pytest.mark.parametrize(("workers", "count"), [(1, 1), (5, 5), (-1, 3)])

@@ -164,7 +164,7 @@ def _roles(table: TrialTable, options: ImportOptions) -> tuple[dict[str, str], l
     if "value" not in special:
         raise InputError(
             f"{table.name}: there is no column 'value', only {', '.join(table.columns)}: "
-            "the option value names the one to use"
+            "name the one to use with value= (--value)"
         )
     taken = {*special.values(), *(name for name, role in roles.items() if role == "ignore")}
     hyperparameters = [name for name in table.columns if name not in taken]

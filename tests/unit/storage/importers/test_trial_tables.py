@@ -146,7 +146,7 @@ def test_columns_get_other_roles_by_name(tmp_path: Path) -> None:
         ({"columns": {"z": "ignore"}}, r"there is no column 'z', only x, y, value"),
         ({"columns": {"x": "hue"}}, r"the role of 'x' must be one of task, value, .* got 'hue'"),
         ({"columns": {"x": "value"}, "value": "y"}, r"the role 'value' is given to more than one column"),
-        ({"columns": {"value": "ignore"}}, r"there is no column 'value'.*the option value names the one to use"),
+        ({"columns": {"value": "ignore"}}, r"there is no column 'value'.*value="),
         ({"columns": {"x": "ignore", "y": "ignore"}}, r"expected columns of hyperparameters, got only x, y, value"),
         ({"direction": "up"}, r"direction must be 'minimize' or 'maximize'"),
     ],

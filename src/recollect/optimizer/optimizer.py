@@ -334,8 +334,9 @@ class Optimizer:
 
     def _draw_design(self, size: int) -> FloatArray:
         """Return the design; a learned one continues beyond its size, in case its first points all fail."""
-        rng = self._stream(DESIGN)
-        context = self._transfer_context() if self._screened is None else self._make_context(self._screened.first)
+        rng, context = self._stream(DESIGN), self._transfer_context()
+        if self._screened is not None and context.choice is not (first := self._screened.first)[0]:
+            context = self._make_context(first)
         sources = context.sources
         if self._method.design.kind != "portfolio" or sources is None:
             return draw_design(self._method, self._space, self._all_candidates(), size=size, rng=rng)

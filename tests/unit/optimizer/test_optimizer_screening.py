@@ -12,8 +12,9 @@ import pytest
 
 from recollect import FAILED, Optimizer, Run, method
 from recollect.optimizer.method import Method
-from recollect.transfer.screening import Screening
-from recollect.transfer.sources import SourceFit
+from recollect.transfer.screening import MIN_FIRST, Screening
+from recollect.transfer.sources import SourceFit, Sources
+from recollect.transfer.task_prior import TaskPrior
 
 SPACE = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
 GRID = [{"a": i / 6, "b": j / 6} for i in range(7) for j in range(7)]
@@ -113,3 +114,18 @@ def test_runs_that_cannot_be_used_do_not_shift_the_weights() -> None:
     assert context.sources is not None
     assert [entry.task for entry in optimizer.explain().past] == list(context.sources.tasks)
     assert "short" not in context.sources.tasks
+
+
+def test_the_first_suggestion_prepares_the_prior_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare, counts = TaskPrior.prepare, []
+
+    def counted(self: TaskPrior, sources: Sources, *given: Any, **named: Any) -> Any:
+        counts.append(len(sources))
+        return prepare(self, sources, *given, **named)
+
+    monkeypatch.setattr(TaskPrior, "prepare", counted)
+    optimizer = Optimizer(SPACE, PAST, screened("task-prior"), candidates=GRID)
+    optimizer.tell(optimizer.ask(), 0.5)
+    assert counts == [MIN_FIRST]
+    optimizer.ask()
+    assert counts == [MIN_FIRST, 10]

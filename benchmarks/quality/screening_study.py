@@ -4,11 +4,11 @@
     OPENBLAS_NUM_THREADS=1 python benchmarks/quality/screening_study.py --data DIR --out screening.csv
     python benchmarks/quality/screening_study.py --out screening.csv --tasks 0
 
-Each method is run twice on the same tasks, past runs and seeds: with all past runs, and with at most ``--limits`` of
-them. Past runs are random trials of all other tasks: one run of each on Oboe (418 data sets), and 21 runs of each with
-seeds of their own on svm-grid (49 other data sets, 1,029 past runs). DIR is the folder of the tables that do not come
-with recollect. Finished runs are appended to the file and not repeated; the last lines are the comparison, by the
-Wilcoxon test over tasks, each with the mean regret of its seeds.
+Each method is run twice on the same tasks, past runs and seeds: with all past runs, and with as many as it uses of
+many (or ``--limits``). Past runs are random trials of all other tasks, each with a seed of its own: on Oboe (418 data
+sets) one or three runs of each other data set, on svm-grid (50 data sets) 21 runs. DIR is the folder of the tables that
+do not come with recollect. Finished runs are appended to the file and not repeated; the last lines are the comparison,
+by the Wilcoxon test over tasks, each with the mean regret of its seeds.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from recollect.bench.benchmark import Benchmark
 from recollect.numerics.arrays import FloatArray
 from recollect.transfer.screening import Screening
 
-RUNS_OF_EACH = {"oboe": 1, "oboe-ksvm": 1, "oboe-gbt": 1, "svm-grid": 21}
+CASES = {"oboe-ksvm": ("oboe-ksvm", 1), "oboe-ksvm x 3": ("oboe-ksvm", 3), "svm-grid": ("svm-grid", 21)}  # runs of each
 PAST_TRIALS, EVALUATIONS, SHOWN = 15, 15, (3, 5, 10, 15)
 ALL = 1_000_000
 
@@ -69,10 +69,10 @@ def show(path: Path) -> None:
     """Print mean regrets with all and with few past runs, and the p-values of their differences."""
     curves: dict[tuple[str, str, str, str], dict[int, list[float]]] = defaultdict(dict)
     with path.open(newline="") as file:
-        for table, task, seed, method, limit, *curve in csv.reader(file):
-            curves[table, method, task, seed][int(limit)] = [float(value) for value in curve]
-    for table, method in dict.fromkeys(key[:2] for key in curves):
-        entries = {key[2:]: entry for key, entry in curves.items() if key[:2] == (table, method) and ALL in entry}
+        for case, task, seed, method, limit, *curve in csv.reader(file):
+            curves[case, method, task, seed][int(limit)] = [float(value) for value in curve]
+    for case, method in dict.fromkeys(key[:2] for key in curves):
+        entries = {key[2:]: entry for key, entry in curves.items() if key[:2] == (case, method) and ALL in entry}
         for few_runs in sorted({number for entry in entries.values() for number in entry} - {ALL}):
             by_task: dict[str, list[tuple[list[float], list[float]]]] = defaultdict(list)
             for (task, _), entry in entries.items():
@@ -81,7 +81,7 @@ def show(path: Path) -> None:
             pairs = np.array([np.mean(curve_pairs, axis=0) for curve_pairs in by_task.values()])
             runs = sum(map(len, by_task.values()))
             title = f"{len(pairs)} tasks, {runs} pairs of runs, regret with at most {few_runs} past runs and with all"
-            print(f"{table}, {method}: {title}")
+            print(f"{case}, {method}: {title}")
             for count in SHOWN:
                 show_difference(f"after {count:2}", *pairs[:, :, count - 1].T)
             show_difference("mean of all", *pairs.mean(axis=2).T)
@@ -97,11 +97,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", help="folder of the tables that do not come with recollect")
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--tables", nargs="+", choices=RUNS_OF_EACH, default=["oboe-ksvm", "svm-grid"])
+    parser.add_argument("--cases", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--methods", nargs="+", default=["rgpe-taf", "task-prior"])
-    parser.add_argument("--tasks", type=int, default=50, help="tasks per table, spread over all")
+    parser.add_argument("--tasks", type=int, default=50, help="tasks per case, spread over all")
     parser.add_argument("--seeds", type=int, default=3, help="runs per task")
-    parser.add_argument("--limits", type=int, nargs="+", default=[256])
+    parser.add_argument("--limits", type=int, nargs="+", help="past runs that take part; default: as in the method")
     options = parser.parse_args()
     if options.data:
         os.environ["RECOLLECT_DATA"] = options.data
@@ -109,18 +109,19 @@ def main() -> None:
         file.seek(0)
         finished = {tuple(row[:5]) for row in csv.reader(file)}
         writer = csv.writer(file)
-        for table in options.tables if options.tasks else ():
+        for case in options.cases if options.tasks else ():
+            table, repetitions = CASES[case]
             benchmark = recollect.bench.load(table)
-            past = past_runs(benchmark, RUNS_OF_EACH[table])
+            past = past_runs(benchmark, repetitions)
             chosen = np.linspace(0, len(benchmark.tasks) - 1, min(options.tasks, len(benchmark.tasks))).astype(int)
             names = [benchmark.tasks[number] for number in np.random.default_rng(0).permutation(chosen)]
-            for seed, name, method, limit in itertools.product(
-                range(1, options.seeds + 1), names, options.methods, (ALL, *options.limits)
-            ):
-                if (table, name, str(seed), method, str(limit)) not in finished:
-                    others = [run for other, runs in past.items() if other != name for run in runs]
-                    curve = regret_curve(benchmark, name, others, method, limit=limit, seed=seed)
-                    writer.writerow([table, name, seed, method, limit, *(f"{value:.4g}" for value in curve)])
+            for seed, name, method in itertools.product(range(1, options.seeds + 1), names, options.methods):
+                others = [run for other, runs in past.items() if other != name for run in runs]
+                limits = options.limits or [recollect.method(method).screening.limit]
+                for limit in (ALL, *(limit for limit in limits if limit < len(others))):
+                    if (case, name, str(seed), method, str(limit)) not in finished:
+                        curve = regret_curve(benchmark, name, others, method, limit=limit, seed=seed)
+                        writer.writerow([case, name, seed, method, limit, *(f"{value:.4g}" for value in curve)])
     show(options.out)
 
 

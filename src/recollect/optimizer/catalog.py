@@ -43,6 +43,7 @@ from recollect.optimizer.method import Design, Method, TargetModel
 from recollect.surrogate.prior import PAPER_PRIOR
 from recollect.surrogate.scaling import Scaling
 from recollect.transfer.joint import MultiTaskModel, NeuralModel
+from recollect.transfer.screening import Screening
 from recollect.transfer.search_box import BoxRule
 from recollect.transfer.task_prior import TaskPrior
 from recollect.transfer.weighting.base import Weighting
@@ -53,6 +54,8 @@ from recollect.transfer.weighting.stacking import StackingWeighting
 # Every candidate needs the means of all past runs: fewer of them take as long as with methods that drop past runs.
 QUICK_SEARCH = LocalSearch(screen=512, starts=5, rounds=10, survivors=2)
 ONE_POINT, TWO_POINTS = Design("portfolio", 1), Design("portfolio", 2)
+# A prior is better with more past runs, and they are needed only to estimate it: a suggestion takes no longer.
+FOR_PRIOR = Screening(limit=512)
 LONG_RUNS = TargetModel(always_fit=100, max_fit_points=200)
 RGPE, TSTR = RankingWeighting(), TwoStageWeighting()
 WEIGHTING_NAMES: dict[type[Weighting], str] = {
@@ -99,10 +102,11 @@ CATALOG: tuple[Method, ...] = (
            ONE_POINT, TransferImprovement(), RGPE, scaling="unscaled"),
     Method("egp", "empirical Gaussian process: prior mean and covariance by EM", "Lin et al., 2026",
            ONE_POINT, AveragedImprovement(), prior=TaskPrior(0.0, 0.0, 0.0, levels=False, test_after=None,
-           needs_agreement=False), scaling="unscaled", target=LONG_RUNS, search=QUICK_SEARCH),
+           needs_agreement=False), scaling="unscaled", target=LONG_RUNS, search=QUICK_SEARCH,
+           screening=FOR_PRIOR),
     Method("task-prior", "Gaussian process with mean and covariance from past runs", "not in the paper",
            ONE_POINT, AveragedImprovement(), prior=TaskPrior(), scaling="unscaled", target=LONG_RUNS,
-           search=QUICK_SEARCH),
+           search=QUICK_SEARCH, screening=FOR_PRIOR),
 )  # fmt: skip
 
 

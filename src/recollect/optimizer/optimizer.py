@@ -85,7 +85,7 @@ class Optimizer:
             space: The search space, in any notation that `compile_space` understands.
             past: Runs on other tasks. Without them a method with a model is plain Bayesian optimization, and one
                 without a model is random search. Runs that cannot be used are left out with a warning. Of more than
-                256, each suggestion uses those that are chosen for it (`Method.screening`).
+                a few hundred, each suggestion uses those that are chosen for it (`Method.screening`).
             method: Name of a method, see `methods`, or a `Method`.
             horizon: Number of trials planned in all; the influence of past runs fades until then.
             seed: Seed of all random numbers; None takes fresh entropy.

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from recollect import FAILED, Run, compile_space
 from recollect.bench.analysis.aggregate import aggregate_runs
 from recollect.bench.analysis.result_tables import make_tables
+from recollect.bench.experiment.contestants import RunSetting
 from recollect.bench.experiment.executors import LocalExecutor
 from recollect.bench.experiment.plan import KEYS, Plan, load_plan
 from recollect.bench.experiment.results import read_results
 from recollect.bench.experiment.runner import run_experiment
+from recollect.bench.experiment.subprocess_contestant import SubprocessContestant
 
 PAGE = Path(__file__).parents[2] / "docs" / "experiments.md"
 
@@ -114,3 +117,18 @@ def test_a_program_gets_configurations_that_lie_within_the_bounds_it_is_told(fol
     told = [json.loads(line) for line in (folder / "told").read_text().splitlines()]
     assert len(told) == 6
     assert all(config["x"] >= lower for lower, config in told)
+
+
+def test_a_program_gets_past_runs_without_the_evaluations_that_failed() -> None:
+    program = """
+import json, sys
+setting, _ = json.loads(sys.stdin.readline()), sys.stdin.readline()
+print(json.dumps({"config": setting["past"][0]}), flush=True)
+"""
+    past = Run("a", [{"x": 0.25}, {"x": 0.5}, {"x": 0.75}], [3.0, FAILED, 1.0])
+    setting = RunSetting(compile_space({"x": (0.0, 1.0)}), (past,), horizon=3, seed=0, candidates=None)
+    contestant = SubprocessContestant([sys.executable, "-c", program], setting)
+    try:
+        assert contestant.ask() == {"task": "a", "configs": [{"x": 0.25}, {"x": 0.75}], "values": [3.0, 1.0]}
+    finally:
+        contestant.close()

@@ -32,7 +32,8 @@ class SubprocessContestant:
 
     def __init__(self, command: Sequence[str], setting: RunSetting) -> None:
         """Start the program and send it what the run is about."""
-        self._command, pipe = " ".join(command), subprocess.PIPE
+        self._command, self._space, pipe = " ".join(command), setting.space, subprocess.PIPE
+        message = self._message(setting)
         # It is read and closed when the program has ended.
         self._errors = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         try:
@@ -42,14 +43,8 @@ class SubprocessContestant:
         except OSError as error:
             self._errors.close()
             raise InputError(f"{self._command}: the program cannot be started: {error.strerror or error}") from error
-        self._space = setting.space
-        past = [
-            {"task": run.task, "configs": self._legal(run.configs), "values": run.y.tolist()} for run in setting.past
-        ]
-        candidates = None if setting.candidates is None else self._legal(setting.candidates)
-        limits = {"horizon": setting.horizon, "seed": setting.seed, "candidates": candidates}
         try:
-            self._send({"space": json.loads(to_json(setting.space)), "past": past, **limits})
+            self._send(message)
         except InputError:  # it has ended already, and nobody else can close what is open
             self.close()
             raise
@@ -86,6 +81,20 @@ class SubprocessContestant:
         finally:
             self._process.stdout.close()
             self._errors.close()
+
+    def _message(self, setting: RunSetting) -> dict[str, Any]:
+        """Return what the run is about; evaluations that failed are left out of past runs."""
+        past = [
+            {
+                "task": run.task,
+                "configs": self._legal([trial.config for trial in run.usable]),
+                "values": run.y.tolist(),
+            }
+            for run in setting.past
+        ]
+        candidates = None if setting.candidates is None else self._legal(setting.candidates)
+        limits = {"horizon": setting.horizon, "seed": setting.seed, "candidates": candidates}
+        return {"space": json.loads(to_json(setting.space)), "past": past, **limits}
 
     def _legal(self, configs: Sequence[Config]) -> list[Config]:
         """Return configurations exactly within the space: ConfigSpace rounds bounds, and a value may miss one so."""

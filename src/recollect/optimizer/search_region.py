@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from recollect._text import plural
 from recollect.errors import ExhaustedError, InputError
 from recollect.numerics.arrays import BoolArray, FloatArray, row_key, unique_rows
 from recollect.optimizer.method import Method
@@ -69,7 +70,7 @@ class SearchRegion:
         """Return the error that fewer than ``count`` of the candidates (N,) are free."""
         kind = "candidates" if self.listed is not None else "configurations of the search space"
         left = f"only {free.sum()} of the {len(free)} {kind} are left"
-        return ExhaustedError(f"asked for {count} more configurations, but {left}")
+        return ExhaustedError(f"asked for {plural(count, 'more configuration')}, but {left}")
 
 
 def make_search_region(

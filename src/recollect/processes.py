@@ -273,11 +273,11 @@ def _accept(listener: Listener, process: subprocess.Popen[bytes]) -> Connection:
         thread.join(0.05)
     thread.join(0.2)
     if not accepted:
+        late = process.poll() is None
         kill_group(process)
-        raise RecollectError(
-            f"expected a worker process to start with {sys.executable}, but it {describe_exit(process.wait())}; "
-            "standard error shows why"
-        )
+        end = f"{describe_exit(process.wait())}; standard error shows why"
+        end = f"did not connect within {START_SECONDS:g} s" if late else end
+        raise RecollectError(f"expected a worker process to start with {sys.executable}, but it {end}")
     return accepted[0]
 
 

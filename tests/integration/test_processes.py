@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from recollect import processes
 from recollect.errors import InputError, RecollectError
 from recollect.processes import ProcessDiedError, ProcessPool, TimeLimitError, is_worker, run_in_processes
 
@@ -226,6 +227,13 @@ time.sleep(300)
         _, errors = parent.communicate(timeout=60)  # until all that share its standard error have ended
     assert errors == ""
     assert len(pids) == 4
+
+
+def test_a_worker_that_does_not_connect_in_time_is_killed_and_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "START_SECONDS", 0.2)
+    monkeypatch.setattr(processes, "WORKER", "import time; time.sleep(60)")
+    with ProcessPool(abs, 1) as pool, pytest.raises(RecollectError, match=r"within 0\.2 s"):
+        pool.submit(-1).result()
 
 
 @linux_only

@@ -90,7 +90,7 @@ class Optimizer:
             horizon: Number of trials planned in all; the influence of past runs fades until then.
             seed: Seed of all random numbers; None takes fresh entropy.
             candidates: Limits suggestions to these configurations.
-            direction: Whether values are to "minimize" or to "maximize".
+            direction: "minimize" or "maximize".
             run: An earlier run of this task, which is resumed.
 
         Raises:

@@ -204,7 +204,7 @@ class Memory(MemoryTasks):
         ]
         checked = [(run, why_unusable(run, names)) for run in runs]
         foreign = [repr(run.task) for run, why in checked if why is Unusable.NO_SHARED_PARAMETER]
-        for tasks, reason in ((others, f"not to {direction}"), (foreign, Unusable.NO_SHARED_PARAMETER.value)):
+        for tasks, reason in ((others, Unusable.OTHER_DIRECTION.value), (foreign, Unusable.NO_SHARED_PARAMETER.value)):
             if tasks:
                 message = f"{self._store.name}: {left_out_message(tasks, reason)}"
                 warnings.warn(message, RecollectWarning, stacklevel=2)

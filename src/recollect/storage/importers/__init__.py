@@ -25,7 +25,7 @@ class ImportOptions:
     def direction_for(self, where: str, stored: Direction | None = None) -> Direction:
         """Return the direction; InputError if it contradicts the one that the source stores."""
         if stored is not None and self.direction not in (None, stored):
-            raise InputError(f"{where}: its values are to {stored}, but the option direction is {self.direction!r}")
+            raise InputError(f"{where}: its direction is {stored!r}, but the option direction is {self.direction!r}")
         return stored or self.direction or "minimize"
 
     def includes(self, task: str) -> bool:

@@ -101,7 +101,7 @@ def test_tasks_of_a_file_can_be_chosen_and_directions_not_changed(tmp_path: Path
     assert [run.task for run in read_runs(path, task=HARD_NAMES[2])] == [HARD_NAMES[2]]
     with pytest.raises(InputError, match=r"there is no task 'none', only 'a/b'"):
         read_runs(path, task="none")
-    with pytest.raises(InputError, match=r"values are to minimize, but .*'maximize'"):
+    with pytest.raises(InputError, match=r"direction is 'minimize', but .*'maximize'"):
         read_runs(path, direction="maximize")
     with pytest.raises(InputError, match="the option value has no meaning here: the file says what it holds"):
         read_runs(path, value="x")

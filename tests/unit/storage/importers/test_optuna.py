@@ -44,7 +44,7 @@ def test_a_study_is_a_run_with_its_own_direction() -> None:
     assert run.configs[:2] == [{"x": 0.0, "depth": 1, "kind": "a"}, {"x": 0.1, "depth": 2, "kind": None}]
     assert run.values == [0.0, 1.0, 2.0]
     assert read_runs(study, task="other", direction="maximize")[0].task == "other"
-    with pytest.raises(InputError, match=r"values are to maximize, but .*'minimize'"):
+    with pytest.raises(InputError, match=r"direction is 'maximize', but .*'minimize'"):
         read_runs(study, direction="minimize")
     with pytest.raises(InputError, match="the option value has no meaning here: a study"):
         read_runs(study, value="x")

@@ -166,7 +166,7 @@ def test_a_history_is_recognised_by_what_it_holds(tmp_path: Path) -> None:
 def test_a_cost_is_minimized_and_has_no_columns(tmp_path: Path) -> None:
     path = history(tmp_path, [entry()])
     assert read_runs(path, direction="minimize")[0].direction == "minimize"
-    with pytest.raises(InputError, match=r"values are to minimize, but .*'maximize'"):
+    with pytest.raises(InputError, match=r"direction is 'minimize', but .*'maximize'"):
         read_runs(path, direction="maximize")
     with pytest.raises(InputError, match=r"the option value has no meaning here: SMAC stores one cost"):
         read_runs(path, value="cost")

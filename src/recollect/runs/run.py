@@ -120,6 +120,9 @@ class Trial:
             value: A number, `recollect.FAILED` or None. A number that is not finite is a failure.
             where: What error messages call the value.
 
+        Returns:
+            The trial; it has failed if there is no finite value.
+
         Raises:
             InputTypeError: ``value`` is none of these, or the configuration is not a dict.
         """
@@ -336,11 +339,25 @@ class Run:
         return frame.astype({"value": float, "seconds": float})
 
     def with_trial(self, trial: Trial) -> Run:
-        """Return a new run with this trial added at the end."""
+        """Return a new run with one more trial.
+
+        Args:
+            trial: The trial to add at the end; its configuration belongs to the space of the run.
+
+        Returns:
+            The longer run; this one stays as it is.
+        """
         return self.with_trials((*self.trials, trial))
 
     def with_trials(self, trials: Iterable[Trial]) -> Run:
-        """Return a new run with these trials, whose configurations belong to its space, instead of its own."""
+        """Return a new run with other trials.
+
+        Args:
+            trials: The trials; their configurations belong to the space of the run.
+
+        Returns:
+            The run of the same task with these trials instead of its own.
+        """
         run = object.__new__(Run)  # without encoding all trials again
         run._set(self.task, tuple(trials), self.space, self.direction)
         return run

@@ -91,11 +91,14 @@ class Space:
         return f"Space({', '.join(self.names)})"
 
     def encode(self, configs: Sequence[Mapping[str, Any]]) -> FloatArray:
-        """Return the encodings (n, d) of configurations.
+        """Encode configurations.
 
         Args:
             configs: A sequence of n mappings from names to values. Constants may be left out; an inactive
                 hyperparameter may be left out or None.
+
+        Returns:
+            The encodings (n, d), nan where a hyperparameter is inactive.
 
         Raises:
             ConfigError: If a configuration does not belong to the space; says which one, and why.
@@ -115,9 +118,15 @@ class Space:
         return X
 
     def decode(self, X: npt.ArrayLike) -> list[dict[str, Any]]:
-        """Return the configurations of encoded points ``X (n, d)``, with native Python values of what is active.
+        """Decode points.
 
         A float is the shortest decimal with exactly that code, so encode(decode(encode(c))) == encode(c) bitwise.
+
+        Args:
+            X: Encoded points (n, d).
+
+        Returns:
+            The configurations, with native Python values of all active hyperparameters.
 
         Raises:
             InputError: If X has another shape, or is nan where a hyperparameter is active.
@@ -236,6 +245,9 @@ def compile_space(space: SpaceLike) -> Space:
             ``{"low": low, "high": high, "step": step}`` or a distribution of SciPy, Optuna or ConfigSpace. Or a list of
             such dicts, which have different choices of one hyperparameter, as for ``GridSearchCV``. Or the name of a
             JSON, YAML or TOML file, or a ConfigurationSpace, or a Space, which is returned as it is.
+
+    Returns:
+        The space; its columns are ordered by depth in the condition graph, then by name.
 
     Raises:
         SpaceError: If the space is empty, contradictory or cannot be encoded exactly.

@@ -102,6 +102,9 @@ class Memory(MemoryTasks):
             tags: Return only the runs that have all these tags.
             since: Return only the runs of which a trial has finished at this moment or later.
 
+        Returns:
+            The runs, oldest first.
+
         Raises:
             InputError: There is no such problem.
         """
@@ -113,7 +116,14 @@ class Memory(MemoryTasks):
         return [StoredRun(study.problem, run, study.tags, study.note) for study, run in pairs]
 
     def stored_run(self, task: str, problem: str | None = None) -> StoredRun:
-        """Return the run of a task, of any problem if ``problem`` is None.
+        """Return the run of a task, with its problem, tags and note.
+
+        Args:
+            task: Name of the task.
+            problem: Name of the problem; None for any.
+
+        Returns:
+            The run.
 
         Raises:
             InputError: There is no such task, or several problems have one.
@@ -150,6 +160,13 @@ class Memory(MemoryTasks):
     def run(self, task: str, problem: str = DEFAULT_PROBLEM) -> Run:
         """Return the run of a task.
 
+        Args:
+            task: Name of the task.
+            problem: Name of the problem.
+
+        Returns:
+            The run with its finished trials, including failed ones, and its search space if it is known.
+
         Raises:
             InputError: There is no such problem or task.
             StorageError: The memory does not exist or cannot be read.
@@ -185,6 +202,10 @@ class Memory(MemoryTasks):
 
         Returns:
             The runs, without their search spaces, oldest first.
+
+        Raises:
+            InputError: A trial has a name that is renamed and the new one as well.
+            StorageError: The memory does not exist or cannot be read.
         """
         names = set(compile_space(space).names)
         excluded = {exclude} if isinstance(exclude, str) else set(exclude)

@@ -80,7 +80,13 @@ class MemoryTasks:
         return [ProblemSize(problem, len(counts), sum(counts)) for problem, counts in by_problem.items()]
 
     def tasks(self, problem: str | None = None) -> list[str]:
-        """Return the tasks of a problem, or of all, oldest first.
+        """Return the tasks of a problem, or of all.
+
+        Args:
+            problem: Name of the problem; None for all.
+
+        Returns:
+            The names of the tasks, oldest first.
 
         Raises:
             InputError: There is no such problem.

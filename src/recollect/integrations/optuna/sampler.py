@@ -152,7 +152,14 @@ class TransferSampler(BaseSampler):
             return optimizer.optimizer.explain()
 
     def space(self, study: Study) -> Space | None:
-        """Return the space in which a study is tuned, with the conditions inferred so far; None if not known."""
+        """Return the space in which a study is tuned.
+
+        Args:
+            study: The study.
+
+        Returns:
+            The space with the conditions inferred so far; None if nothing is known yet.
+        """
         with self._lock:
             return self._view(study).space(study)
 

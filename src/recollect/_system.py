@@ -1,4 +1,4 @@
-"""The system: the user's folders, cores, garbage, signals that have to wait, and process groups that end with us."""
+"""The system: user folders, cores, garbage collection, deferred signals, process groups that end with this process."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def user_folder(kind: Literal["cache", "data"], variable: str) -> Path:
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Turn off garbage collection while 100,000 objects are created that all stay: it takes a tenth of the time."""
+    """Turn off garbage collection while many objects are created that all stay; it would take a tenth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

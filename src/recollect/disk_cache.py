@@ -1,4 +1,4 @@
-"""A cache on disk: contents by key in one SQLite file, each with a checksum; what fails it is not found.
+"""A cache on disk: contents by key in one SQLite file. Each has a checksum; one that fails it counts as missing.
 
 Many processes may use the file at once: a rollback journal also works on network folders, and a process that finds the
 file locked waits. A cache is a convenience: when it cannot be used (no permission, full disk, locked for too long), one

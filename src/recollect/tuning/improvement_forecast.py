@@ -1,10 +1,10 @@
 """``stop_when="unlikely"``: how probable a worthwhile improvement is in the trials that are left.
 
 After n observations a Gaussian process of the task's own observations says how probable it is that one more trial
-brings a worthwhile improvement: p, the highest probability over untried configurations. As a rate per trial that is
-``h = -ln(1 - p)``. The model takes its best guess for as good as all that follow, and knows nothing of what it has not
-seen, so its rate is calibrated on how past runs went on. For every past run that has more than n observations, the same
-model of its first n says h_j, and its further w_j observations show whether it improved:
+brings a worthwhile improvement: p, the highest probability over untried configurations. As a rate per trial that is ``h
+= -ln(1 - p)``. The model treats all further trials as if they were as promising as its best guess, and knows nothing of
+what it has not seen. Its rate is therefore calibrated on how past runs continued. For every past run that has more than
+n observations, the same model of its first n says h_j, and its further w_j observations show whether it improved:
 
     P(run j improved | f) = 1 - exp(-f w_j r_j),    r_j = g (h_j / g)^b,    g the geometric mean of all h_j.
 
@@ -64,7 +64,7 @@ class Forecast:
         claimed: The same by the task's own model alone.
         observations: Number of observations so far.
         remaining: Number of trials left.
-        past: Number of past runs that went on from there.
+        past: Number of past runs that continued from there.
         improved: Number of those that improved.
     """
 

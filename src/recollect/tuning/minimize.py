@@ -133,7 +133,7 @@ def minimize(  # noqa: PLR0913 - the public interface
         trial_seconds: Time limit of one trial; a trial that exceeds it has failed.
         patience: Stop when this many trials in a row have not improved the best value.
         max_failures: Stop when this many trials in a row have failed for the same reason before any has succeeded; None
-            goes on.
+            never stops.
         stop_when: ``"unlikely"`` stops when a worthwhile improvement in the trials left is unlikely, judged by the
             model of this task and by how past runs continued from there.
         min_improvement: Smallest improvement that counts, for ``patience`` and ``stop_when``, in the objective's units.

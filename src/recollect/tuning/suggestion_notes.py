@@ -1,7 +1,7 @@
 """Why a trial was suggested: what is noted on it, how it is read, and what all notes of a run say together.
 
-Explanations of a finished run and reports both use the notes, so they agree: also about a run that several processes
-have made, or that was resumed.
+Explanations of a finished run and reports both use the notes, so they agree, also if several processes worked on the
+run or it was resumed.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ class TransferSearchCV(BaseSearchCV):  # type: ignore[misc]
         seconds: Time budget: start no new candidate after this many seconds.
         patience: Stop when this many candidates in a row have not improved the best score.
         max_failures: Stop when this many candidates in a row have failed for the same reason before any has succeeded;
-            None goes on.
+            None never stops.
         stop_when: ``"unlikely"`` stops when a worthwhile improvement in the candidates left is unlikely, judged by the
             model of this dataset and by how earlier fits continued from there.
         min_improvement: Smallest improvement of the score that counts, for ``patience`` and ``stop_when``.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 MAX_STEPS = 1000
-"""A range with more steps than this is treated as a range without steps; only Optuna's have so many."""
+"""A range with more steps than this is treated as a range without steps; only ranges of Optuna may have more."""
 
 
 def is_optuna_distribution(entry: Any) -> bool:

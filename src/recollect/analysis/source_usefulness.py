@@ -26,7 +26,7 @@ from recollect.numerics.arrays import BoolArray, FloatArray, IntArray, row_key
 from recollect.optimizer.explanation import transfer_verdict
 from recollect.optimizer.method import Method
 from recollect.optimizer.past_runs import PastRun, align_past_runs, fit_past_runs
-from recollect.runs.run import Run
+from recollect.runs.run import Run, sign_of
 from recollect.space.alignment import Alignment, align
 from recollect.space.space import Space
 from recollect.transfer.source_fitting import fit_sources
@@ -309,7 +309,9 @@ def _best_ranks(data: RunData, past: tuple[PastRun, ...]) -> list[BestConfigRank
     """Return the rank of each past run's best configuration in this run."""
     assert data.space is not None
     rows = [_best_row(run, entry.alignment) for run, entry in zip(data.past, past, strict=True)]
-    X, y = _observations(data.run, data.space)
+    aligned = align(data.space, [trial.config for trial in data.run.succeeded])
+    values = np.array([trial.value for trial in data.run.succeeded], dtype=np.float64)
+    X, y = aligned.X, sign_of(data.run.direction) * values[aligned.kept]
     tried = {row_key(x): float(value) for x, value in zip(X, y, strict=True)}
     failed = {row_key(x) for x in align(data.space, [trial.config for trial in data.run.failed]).X}
     untried = [number for number, x in enumerate(rows) if x is not None and row_key(x) not in tried]

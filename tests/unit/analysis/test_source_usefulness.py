@@ -18,6 +18,7 @@ from recollect import Optimizer, Run
 from recollect.analysis.source_usefulness import WeightHistory, overlap, source_usefulness, weight_history
 from recollect.optimizer.catalog import method
 from recollect.report.run.run_page import source_summary
+from recollect.runs.run import State, Trial
 from recollect.space.alignment import align
 from recollect.space.space import compile_space
 from recollect.transfer.screening import Screening
@@ -80,6 +81,19 @@ def test_of_more_past_runs_than_take_part_only_those_that_were_weighed_get_a_mod
         sources = source_usefulness(data, few, seen)
         assert len(sources) == 5
         assert {source.task for source in sources if source.agreement is not None} == modelled
+
+
+def test_the_best_configuration_of_a_past_run_is_ranked_among_finished_trials_only() -> None:
+    configs = [{"x": x, "y": 0.5} for x in np.linspace(0, 1, 12).tolist()]
+    finished = [Trial.of(config, config["x"]) for config in configs[:4]]
+    pruned = [Trial(config, None, State.PRUNED, estimate=-config["x"]) for config in configs[4:]]
+    own = Run("own", trials=[*finished, *pruned], space=PLAIN)
+    past = Run("past", [{"x": 0.33, "y": 0.4}, *configs[1:]], [-1.0, *(config["x"] for config in configs[1:])])
+    (source,) = source_usefulness(run_data(own, [past]), method("rgpe-taf"), None)
+    assert source.best is not None
+    assert not source.best.tried
+    assert source.best.rank is not None
+    assert 1 <= source.best.rank <= len(finished) + 1
 
 
 def test_overlap_is_the_share_of_values_that_fit_as_they_are() -> None:

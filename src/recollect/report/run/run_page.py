@@ -88,7 +88,7 @@ def page_of_run(data: RunData, *, link: RunLink | None = None) -> Page:
         "Settings": [table for table in tables if table is not None],
     }
     sections = [Section(title, tuple(parts)) for title, parts in contents.items() if parts]
-    problem = f"Problem: {printable(data.problem)}." if data.problem else "A study of another program."
+    problem = f"Problem: {printable(data.problem)}." if data.problem else "An Optuna study."
     how = f" Method: {method.name}." if method is not None else ""
     last = f" Last trial: {data.times[1].strftime(MINUTE)}." if data.times else "" if data.records else NO_TRIALS
     lead = f"{problem}{how}{last}"

@@ -89,7 +89,7 @@ def settings_table(data: RunData) -> Table:
     settings, method = data.settings, data.method
     pruned = f" and {data.pruned} were pruned" if data.pruned else ""
     facts: dict[str, str] = {
-        "problem": printable(data.problem) if data.problem else "none: a study of another program",
+        "problem": printable(data.problem) if data.problem else "none: an Optuna study",
         "task": printable(data.run.task),
         "direction": data.run.direction,
         "method": _setting(settings, "method") + (f": {method.summary}" if method is not None else ""),

@@ -33,6 +33,7 @@ DASHES = ("", "9px,3px", "2px,2px", "9px,3px,2px,3px", "5px,2px")
 MARKUP = re.compile(r"<br>|</?b>|<extra></extra>")
 ROW_HEIGHT, MARGINS = 23, 96  # pixels of a row in a figure with a row for each name, and of its axes
 TITLE_FONT = {"color": "@soft", "size": 12}
+BELOW_TICKS = 22  # pixels between an axis and its title, where plotly does not see the labels of a heat map
 PRECISE = 8  # digits of numbers that the page itself rounds: with four, 2.5349 would become 2.535 and then 2.54
 Spec: TypeAlias = Mapping[str, Any]
 Mark: TypeAlias = Literal["line", "point", "cross", "diamond", "triangle", "star", "bar", "area"]

@@ -24,6 +24,7 @@ from recollect.bench.analysis.result_tables import checkpoints
 from recollect.bench.analysis.statistics import ALPHA, RankTest
 from recollect.numerics.arrays import FloatArray
 from recollect.report.figure import (
+    BELOW_TICKS,
     DASHES,
     PRECISE,
     Figure,
@@ -211,7 +212,7 @@ def rank_figure(results: BenchmarkResults) -> Figure | None:
         f"{average.tasks} tasks; equal regrets share a rank."
     )
     question, height = "Which method is ahead after how many evaluations?", rows_height(len(names))
-    layout = {"xaxis": {"title": {"text": "evaluations"}}, "yaxis": name_axis(names)}
+    layout = {"xaxis": {"title": {"text": "evaluations", "standoff": BELOW_TICKS}}, "yaxis": name_axis(names)}
     table = _checkpoint_table("Average rank after evaluations", list(map(printable, names)), list(ranks))
     return Figure(question, caption, (heat,), layout, table, height=height, more=more)
 

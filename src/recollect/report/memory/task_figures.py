@@ -16,7 +16,7 @@ import numpy as np
 
 from recollect.analysis.source_usefulness import TransferMatrix
 from recollect.numerics.arrays import FloatArray, IntArray
-from recollect.report.figure import Figure, colour_bar, packed, rounded, rows_height, trace
+from recollect.report.figure import BELOW_TICKS, Figure, colour_bar, packed, rounded, rows_height, trace
 from recollect.report.formatting import IN_HOVER, ON_AXIS, join_names, printable, thinned
 from recollect.report.table import Table, link_cell, simple_table
 
@@ -32,8 +32,8 @@ MAX_SOURCES_NAMED = 3
 MAX_SHOWN_ROWS = 8  # of a table that is open at first
 MAX_LABELLED_ROWS, MAX_HEIGHT = 22, 600  # rows that have a name beside them; pixels
 MIN_ROWS = 7  # rows that a heat map has room for at least, so that the title of its scale fits
-ALL_NUMBERED, MAX_NUMBERS = 10, 10  # columns up to which all are numbered, and how many numbers there are beyond
-STEPS = (2, 5, 10, 20, 50)
+ALL_NUMBERED, MAX_NUMBERS = 10, 5  # columns up to which all are numbered, and how many numbers there are beyond
+STEPS = (5, 10, 20, 50)
 CORRELATION = ("correlation with it", ".2f")
 
 
@@ -137,7 +137,7 @@ def _grid_axes(rows: Sequence[str], columns: Sequence[str], labels: Sequence[str
     y = trace(tickvals=rows, ticktext=labels, range=[len(rows) - 0.5, -0.5], automargin=True, **common, **small)
     x = trace(
         tickvals=[columns[place] for place in places], ticktext=[str(place + 1) for place in places],
-        range=[-0.5, len(columns) - 0.5], tickangle=0, title={"text": title}, **common,
+        range=[-0.5, len(columns) - 0.5], tickangle=0, title={"text": title, "standoff": BELOW_TICKS}, **common,
     )  # fmt: skip
     return {"yaxis": y, "xaxis": x}
 

@@ -155,10 +155,12 @@ def _caption(data: RunData, expected: Expectation | None, beside: FloatArray | N
         return _comparison(run, data.paired, beside), f"{ONE_OF_EACH} {not_drawn}".strip()
     if expected is None:
         return caption, not_drawn
-    first = f"Of its first {plural(expected.length, 'trial')}, it" if expected.length < len(run) else "It"
-    that = "their best" if expected.length < len(run) else "its best"
+    cut = expected.length < len(run)
+    own = f"Of its first {plural(expected.length, 'trial')}, it needed {expected.own_needed}"
+    own = own if cut else f"It needed {plural(expected.own_needed, 'trial')}"
+    that = "their best" if cut else "its best"
     return (
-        f"{first} needed {plural(expected.own_needed, 'trial')} to come within {percent(CLOSE)} of {that}; half of "
+        f"{own} to come within {percent(CLOSE)} of {that}; half of "
         f"{plural(len(expected.origins), 'past run')} needed {median_trials(expected.needed)} or more for the same.",
         "Distances are relative to each run's own range of values. Dashed line: median of these past runs. Band: their "
         "middle half. Both are scaled to the range of values of this run: they show how fast past runs improved, not "

@@ -61,7 +61,7 @@ def test_the_caption_compares_with_past_runs() -> None:
     figure = progress_figure(run_data(values_only([20.0, 0.0, 10.0, 5.0]), past))
     assert figure is not None
     assert figure.question == QUESTION
-    assert "needed 2 to come within 1%" in figure.caption
+    assert "needed 2 trials to come within 1%" in figure.caption
     assert "3 past runs needed 4 or more" in figure.caption
     assert "unknown" in figure.more
     short = progress_figure(run_data(values_only([4.0, 2.0, 3.0, 0.0, 1.0, 1.0]), [values_only([2.0, 1.0, 0.0])] * 4))

@@ -70,6 +70,12 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     }
 
 
+@pytest.fixture(scope="module")
+def file(pages: dict[str, Path]) -> Path:
+    """The memory behind the pages, which the dashboard serves."""
+    return pages["run"].parent / "tuning.db"
+
+
 def violations(page: Page) -> list[Any]:
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8"))
@@ -92,6 +98,30 @@ def test_a_page_meets_wcag_aa_in_light_and_dark(
         found.page.locator("dialog[open]").wait_for()
         assert violations(found.page) == [], "the panel of a trial"
     found.page.close()
+
+
+SERVED = ("/", "/problem?name=svm", "/run?task=mlp", "/compare?problem=svm&task=past%200&task=past%201", "/nothing")
+READY = "() => ![...document.querySelectorAll('h2')].some((title) => title.textContent === 'Please wait')"
+
+
+@pytest.mark.parametrize("path", SERVED)
+def test_a_page_of_the_dashboard_meets_wcag_aa_and_stays_in_place(
+    server: str, show: Callable[[str], Opened], path: str
+) -> None:
+    page = show("about:blank").page
+    page.add_init_script(SHIFT)
+    page.goto(f"{server}{path}")
+    page.wait_for_function(READY)
+    wait_until_drawn(page)
+    assert page.evaluate("() => window.shift") < MOST_SHIFT
+    assert page.locator("h1").count() == 1
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        assert violations(page) == [], scheme
+    page.set_viewport_size(NARROW)
+    assert violations(page) == []
+    assert page.evaluate("() => document.documentElement.scrollWidth") <= NARROW["width"]
+    page.close()
 
 
 def test_faint_text_would_be_noticed(open_file: Callable[[Path], Opened], pages: dict[str, Path]) -> None:

@@ -5,9 +5,9 @@
   const SIZE = 25;
   const HASH = /^#trial-(\d+)$/;
   const { element, download, csv, tableView, controls, copied } = window.recollect;
-  function shortNumber(value) {
+  function shortNumber(value, digits = 5) {
     if (value === null) return "\u2013";
-    const short = Number(value.toPrecision(5));
+    const short = Number(value.toPrecision(digits));
     return short !== 0 && Math.abs(short) < 1e-3 ? short.toExponential() : String(short);
   }
   const percent = (share) => `${Math.round(100 * share)}%`;
@@ -154,7 +154,7 @@
       const sentences = [trial.reason ? `${trial.reason[0].toUpperCase()}${trial.reason.slice(1)}.` : "Nothing was recorded."];
       if (detail.expected) {
         const [mean, std] = detail.expected;
-        sentences.push(`The model expected ${shortNumber(mean)} \u00b1 ${shortNumber(std)}${trial.value === null ? "" : `; the value was ${shortNumber(trial.value)}`}.`);
+        sentences.push(`The model expected ${shortNumber(mean, 4)} \u00b1 ${shortNumber(std, 2)}${trial.value === null ? "" : `; the value was ${shortNumber(trial.value)}`}.`);
       }
       if (detail.prior) {
         const [alike, reversed] = detail.prior;

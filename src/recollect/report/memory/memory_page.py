@@ -147,7 +147,7 @@ def _contents_hero(contents: MemoryContents) -> Html:
     """Return the numbers of a whole memory."""
     tasks = [task for task in contents.tasks if task.problem is not None]
     cards = [number_card("Problems", f"{len(contents.problems):,}", {}), number_card("Tasks", f"{len(tasks):,}", {})]
-    return tag("div", {"class": "hero"}, *cards, _trial_card(tasks))
+    return tag("div", {"class": "hero numbers"}, *cards, _trial_card(tasks))
 
 
 def _hero(tasks: Sequence[StoredTask], portfolio: RecommendedPortfolio | None) -> Html:
@@ -155,7 +155,7 @@ def _hero(tasks: Sequence[StoredTask], portfolio: RecommendedPortfolio | None) -
     cards = [number_card("Tasks", f"{len(tasks):,}", {}), _trial_card(tasks)]
     if portfolio is not None and portfolio.configs:
         cards.append(config_card("Try this first on a new task", portfolio.configs[0]))
-    return tag("div", {"class": "hero"}, *cards)
+    return tag("div", {"class": "hero numbers"}, *cards)
 
 
 def _comparable(table: Table, tasks: Sequence[StoredTask], links: PageLinks | None) -> Table:
@@ -198,7 +198,7 @@ def _other_studies(contents: MemoryContents, links: PageLinks | None) -> tuple[S
     lead = tag("p", {}, "recollect did not make these studies, but new runs can learn from them as well.")
     if contents.problems:
         return (Section("Other studies", (lead, table)),)
-    hero = tag("div", {"class": "hero"}, number_card("Studies", f"{len(studies):,}", {}), _trial_card(studies))
+    hero = tag("div", {"class": "hero numbers"}, number_card("Studies", f"{len(studies):,}", {}), _trial_card(studies))
     return (Section("Studies", (hero, lead, table)),)
 
 

@@ -159,7 +159,7 @@
       if (detail.prior) {
         const [alike, reversed] = detail.prior;
         const turned = reversed >= 0.005 ? `, of which ${percent(reversed)} reversed` : "";
-        sentences.push(`The past counted ${percent(alike + reversed)}${turned}.`);
+        sentences.push(`Past runs had ${percent(alike + reversed)} of the weight${turned}.`);
       } else if (detail.target !== undefined) {
         const dropped = detail.dropped ? `; ${detail.dropped} were dropped from this suggestion` : "";
         sentences.push(`This task's own model had ${percent(detail.target)} of the weight, past runs ${percent(1 - detail.target)}${dropped}.`);

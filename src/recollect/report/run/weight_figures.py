@@ -62,7 +62,7 @@ def prior_figure(history: PriorHistory) -> Figure:
     colours = {OWN_LABEL: "grey", ALIKE_LABEL: "blue", REVERSED_LABEL: "vermillion"}
     figure = _stacked(history.trials, layers, colours, [PRIOR_DETAILS], axis="probability", hover=PRIOR_HOVER)
     past, last = float(history.past.mean()), float(history.past[-1])
-    caption = f"The past counted {percent(past)} on average, and {percent(last)} in the last suggestion."
+    caption = f"Past runs had {percent(past)} of the weight on average, and {percent(last)} in the last suggestion."
     return replace(figure, question=PRIOR_QUESTION, caption=caption)
 
 

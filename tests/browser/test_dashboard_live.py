@@ -87,9 +87,17 @@ def trials_of(page: Page, task: str) -> int:
     return int(row.locator("th, td").nth(headings.index("trials")).text_content() or "")
 
 
+COUNTED = """count => {
+    const title = [...document.querySelectorAll('.table h3')].find((own) => own.textContent.startsWith('Which config'));
+    const table = title.closest('.table').querySelector('table'), headings = [...table.tHead.rows[0].cells];
+    const place = headings.findIndex((cell) => cell.textContent === 'trials');
+    return [...table.tBodies[0].rows].reduce((sum, row) => sum + Number(row.cells[place].dataset.order), 0) === count;
+}"""
+
+
 def wait_for_trials(page: Page, count: int) -> None:
-    sentence = "count => document.querySelector('#section-1 ~ ul').textContent.includes(` ${count} trials`)"
-    page.wait_for_function(sentence, arg=count)
+    """Wait until the tasks have this many trials together."""
+    page.wait_for_function(COUNTED, arg=count)
 
 
 def test_a_new_trial_is_shown_within_three_seconds(problem: Opened, writer: Callable[[int], float]) -> None:

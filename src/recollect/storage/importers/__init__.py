@@ -42,7 +42,7 @@ class ImportOptions:
         """Raise InputError for ``columns`` and, unless ``value`` has a meaning here, for ``value``."""
         if self.columns or (self.value is not None and not value):
             option = "columns" if self.columns else "value"
-            raise InputError(f"{where}: the option {option} has no meaning here: {reason}")
+            raise InputError(f"{where}: {option} has no meaning here: {reason}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,7 @@ def _metric(where: str, runs: Sequence[Any], wanted: str | None) -> str:
     metrics = sorted({name for run in runs for name in run.data.metrics})
     listed = ", ".join(metrics) or "none"
     if wanted is None and len(metrics) != 1:
-        raise InputError(f"{where}: expected the option value to name one of the metrics: {listed}")
+        raise InputError(f"{where}: name the metric with value= (--value), one of: {listed}")
     if wanted is not None and wanted not in metrics:
         raise InputError(f"{where}: there is no metric {wanted!r}; the metrics are: {listed}")
     return metrics[0] if wanted is None else wanted

@@ -144,7 +144,7 @@ def _from_columns(where: str, columns: Mapping[str, Sequence[str]], options: Imp
     own = {name.lower(): cells for name, cells in columns.items()}
     if options.value is None or options.value not in columns:
         known = ", ".join(name for name in columns if name.lower() not in TABLE_COLUMNS)
-        raise InputError(f"{where}: the option value has to name the column with the metric, one of: {known}")
+        raise InputError(f"{where}: name the column with the metric with value= (--value), one of: {known}")
     for name, role in options.columns.items():
         if role not in ("hyperparameter", "ignore") or name not in columns:
             raise InputError(f"{where}: columns: expected existing columns to ignore, got {name!r}: {role!r}")
@@ -238,8 +238,8 @@ def _metric(where: str, runs: Sequence[LoggedRun], wanted: str | None) -> str:
     if wanted is None and len(names) == 1:
         return names[0]
     if wanted is None or all(_lookup(run.metrics, wanted) is None for run in runs):
-        problem = "expected the name of a metric" if wanted is None else f"no run has the metric {wanted!r}"
-        raise InputError(f"{where}: {problem}: the option value names it, one of: {', '.join(names) or 'none'}")
+        problem = "expected a metric" if wanted is None else f"no run has the metric {wanted!r}"
+        raise InputError(f"{where}: {problem}; name it with value= (--value), one of: {', '.join(names) or 'none'}")
     return wanted
 
 

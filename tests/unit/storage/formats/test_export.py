@@ -103,7 +103,7 @@ def test_tasks_of_a_file_can_be_chosen_and_directions_not_changed(tmp_path: Path
         read_runs(path, task="none")
     with pytest.raises(InputError, match=r"direction is 'minimize', but .*'maximize'"):
         read_runs(path, direction="maximize")
-    with pytest.raises(InputError, match="the option value has no meaning here: the file says what it holds"):
+    with pytest.raises(InputError, match="value has no meaning here: the file says what it holds"):
         read_runs(path, value="x")
 
 

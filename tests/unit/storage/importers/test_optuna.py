@@ -46,7 +46,7 @@ def test_a_study_is_a_run_with_its_own_direction() -> None:
     assert read_runs(study, task="other", direction="maximize")[0].task == "other"
     with pytest.raises(InputError, match=r"direction is 'maximize', but .*'minimize'"):
         read_runs(study, direction="minimize")
-    with pytest.raises(InputError, match="the option value has no meaning here: a study"):
+    with pytest.raises(InputError, match="value has no meaning here: a study"):
         read_runs(study, value="x")
 
 

@@ -168,9 +168,9 @@ def test_a_cost_is_minimized_and_has_no_columns(tmp_path: Path) -> None:
     assert read_runs(path, direction="minimize")[0].direction == "minimize"
     with pytest.raises(InputError, match=r"direction is 'minimize', but .*'maximize'"):
         read_runs(path, direction="maximize")
-    with pytest.raises(InputError, match=r"the option value has no meaning here: SMAC stores one cost"):
+    with pytest.raises(InputError, match=r"value has no meaning here: SMAC stores one cost"):
         read_runs(path, value="cost")
-    with pytest.raises(InputError, match=r"the option columns has no meaning here"):
+    with pytest.raises(InputError, match=r"columns has no meaning here"):
         read_runs(path, columns={"x": "ignore"})
 
 

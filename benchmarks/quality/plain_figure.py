@@ -9,6 +9,7 @@ and a last one with the mean rank over these problems, from what benchmarks/qual
 from __future__ import annotations
 
 import argparse
+import io
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,7 @@ def main() -> None:
 
     mpl.use("Agg")
     import matplotlib.pyplot as plt
+    from PIL import Image
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", type=Path, nargs="+")
@@ -98,7 +100,9 @@ def main() -> None:
         panel.set_axis_off()
     figure.supylabel("regret: median, and quartiles of gp", fontsize="medium")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=7, frameon=False)
-    figure.savefig(options.out, dpi=110, metadata={"Software": None})
+    buffer = io.BytesIO()
+    figure.savefig(buffer, dpi=110)
+    Image.open(buffer).convert("RGB").quantize(64).save(options.out, optimize=True)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ HOSTILE = [
 def test_any_name_leads_back_to_itself(name: str) -> None:
     from starlette.datastructures import QueryParams
 
-    compared = PageRoute(name, compared=(name, "other"))
-    for route in (PageRoute(), PageRoute(name), PageRoute(name, name), PageRoute(None, name), compared):
+    compared = [PageRoute(problem, compared=(name, "other")) for problem in (name, None)]
+    for route in (PageRoute(), PageRoute(name), PageRoute(name, name), PageRoute(None, name), *compared):
         path, _, query = route.url.partition("?")
         assert path in ("/", "/problem", "/run", "/compare")
         assert re.fullmatch(r"[\w%.~=&-]*", query)

@@ -174,6 +174,20 @@ def test_with_other_pages_the_start_only_lists_and_links(memory: Memory) -> None
     assert [row[0].content for row in latest] == [Html(f'<a href="/r?svm&amp;{task}">{task}</a>') for task in "ba"]
 
 
+def test_a_memory_of_optuna_studies_has_numbers_links_and_a_choice_to_compare(memory: Memory) -> None:
+    for name in ("one", "two"):
+        study = optuna.create_study(storage=memory.store.optuna, study_name=name)
+        study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=3)
+    page = memory_page(memory, links=LINKS)
+    assert (page.title, titles(page)) == ("All studies", ["Studies"])
+    table = tables(page)["Studies of other programs"]
+    assert table.action is not None
+    for row, name in zip(table.blocks[0], ("one", "two"), strict=True):
+        assert f'data-task="{name}"' in str(row[0].content)
+        assert f'href="/r?None&amp;{name}"' in str(row[0].content)
+    assert re.findall(r'class="value">([^<]*)<', render(page)) == ["2", "6"], "studies and trials"
+
+
 def test_a_problem_that_is_not_there_is_named_with_those_that_are(memory: Memory) -> None:
     memory.add(example_run("a"), "svm")
     with pytest.raises(InputError, match=r"InMemoryStorage: there is no problem 'forest'; its problems are 'svm'"):

@@ -64,11 +64,16 @@ def learned_design(
 def prior_design(
     prior: PreparedTaskPrior, space: Space, candidates: FloatArray | None, *, size: int, rng: np.random.Generator
 ) -> FloatArray:
-    """Return at most ``size`` points, the first where the prior mean is lowest, the others by `greedy_portfolio`."""
+    """Return at most ``size`` points, the first where the prior mean is lowest, the others by `greedy_portfolio`.
+
+    In a continuum they are points that past runs evaluated: elsewhere, a prior from few past runs promises more than it
+    knows. Only if none of those lies in the space, they are reference points.
+    """
     rows = candidates
     if rows is None:
         evaluated = past_configurations(tuple(prior.sources.data(i) for i in range(len(prior.sources))))
-        rows = np.concatenate([_restrict(evaluated, space, None), prior.reference])
+        rows = _restrict(evaluated, space, None)
+        rows = rows if len(rows) else prior.reference
     rows = rows[: max(size, MAX_PREDICTIONS // len(prior.sources))]
     return rows[greedy_portfolio(prior.functions(rows), size, rng)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -37,10 +38,14 @@ PAST = past_runs(4)
 
 
 def drive(optimizer: Optimizer, trials: int) -> list[dict[str, Any]]:
+    return drive_on(lambda config: value(config, 0.05), optimizer, trials)
+
+
+def drive_on(function: Callable[[dict[str, Any]], float], optimizer: Optimizer, trials: int) -> list[dict[str, Any]]:
     asked = []
     for _ in range(trials):
         asked.append(optimizer.ask())
-        optimizer.tell(asked[-1], value(asked[-1], 0.05))
+        optimizer.tell(asked[-1], function(asked[-1]))
     return asked
 
 
@@ -72,6 +77,31 @@ def test_the_first_point_is_where_past_runs_are_best_on_average() -> None:
     prior = optimizer._transfer_context().prior
     assert prior is not None
     assert first == GRID[int(prior.functions(optimizer.space.encode(GRID)).mean(axis=0).argmin())]
+
+
+def test_in_a_continuum_the_first_point_is_one_that_past_runs_evaluated() -> None:
+    def uneven(config: dict[str, Any]) -> float:  # flat around its minimum, with large values far away
+        return float((10 ** (3 * config["a"] - 4) - 0.01) ** 2 * 1000 + abs(round(10 * config["b"]) - 4) / 10)
+
+    def best_of_first_run(seed: int) -> tuple[float, float]:
+        """Return the best value of a run, and the first one of the next run on the same task."""
+        configs = drive_on(uneven, Optimizer(SPACE, method="gp", horizon=10, seed=seed), 10)
+        values = [uneven(config) for config in configs]
+        first = Optimizer(SPACE, [Run("same", configs, values)], "task-prior", horizon=10, seed=seed).ask()
+        assert first in configs
+        return min(values), uneven(first)
+
+    best, first = np.array([best_of_first_run(seed) for seed in range(4)]).T
+    assert np.median(first) <= np.median(best) + 0.05
+
+
+def test_where_no_past_configuration_is_legal_the_first_point_is_a_reference_point() -> None:
+    past = [Run("elsewhere", [{"a": 1.02 + i / 100, "b": i / 8} for i in range(8)], [float(i) for i in range(8)])]
+    optimizer = Optimizer(SPACE, past, "task-prior")
+    first = optimizer.ask()
+    prior = optimizer._transfer_context().prior
+    assert prior is not None
+    assert first in optimizer.space.decode(prior.reference)
 
 
 def in_better_half(optimizer: Optimizer, configs: list[dict[str, Any]]) -> list[bool]:

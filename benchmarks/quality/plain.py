@@ -150,8 +150,13 @@ def report(options: argparse.Namespace) -> None:
 
 
 def print_table(runs: Runs, problems: list[str], contestants: list[str], after: int) -> None:
-    """Print one row per problem, then the mean ranks with the critical difference of the Nemenyi test (p = 0.05)."""
+    """Print one row per problem, then the mean ranks with the critical difference of the Nemenyi test (p = 0.05).
+
+    The Wilcoxon test compares the mean ranks of the first contestant and of another on each problem.
+    """
     from scipy.stats import friedmanchisquare, rankdata, studentized_range
+
+    from recollect.bench.analysis.statistics import signed_rank
 
     print(f"\nregret after {after} trials: median (quartiles)")
     print("".join(f"{text:<26}" for text in ("problem (seeds)", *contestants)))
@@ -171,6 +176,9 @@ def print_table(runs: Runs, problems: list[str], contestants: list[str], after: 
         p = friedmanchisquare(*np.array(ranks).T).pvalue
         means = ", ".join(f"{c} {r:.2f}" for c, r in zip(contestants, np.mean(ranks, axis=0), strict=True))
         print(f"mean rank over {len(ranks)} problems: {means}; Friedman p {p:.2g}, critical difference {critical:.2f}")
+        first, *others = np.array(ranks).T
+        tests = (f"{c} {signed_rank(first, own):.2g}" for c, own in zip(contestants[1:], others, strict=True))
+        print(f"Wilcoxon test over problems, p of {contestants[0]} against {', '.join(tests)}")
 
 
 def main() -> None:

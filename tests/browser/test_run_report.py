@@ -53,6 +53,12 @@ BEST, IMPORTANCE = "What do the best trials have in common?", "Which hyperparame
 SLICES, CHOICES = "Where along each hyperparameter", "Which choices gave good values?"
 PAST = "Which past runs were useful?"
 MOST_BYTES = 6_500_000
+# Where the first two layers are thick: at the edge of a layer of no thickness, it is unclear which one is meant.
+THICK = """plot => {
+  const [own, next] = plot._fullData.map((layer) => [...layer.y]);
+  const least = own.map((height, place) => Math.min(height, next[place]));
+  return least.indexOf(Math.max(...least));
+}"""
 SHAPES = ".scatterlayer path, .barlayer path, .heatmaplayer image"
 
 
@@ -190,7 +196,8 @@ def test_pointing_tells_the_trial_and_its_numbers(opened: Opened) -> None:
     last = progress.evaluate("plot => plot._fullData.length - 1")
     assert "best value" in hover(page, progress, last, 0)
     for question, label in ((PRIOR, "past runs say nothing"), (COUNTED, "this task")):
-        layer = hover(page, figure(page, question).locator(".plot"), 0, 3)
+        layers = figure(page, question).locator(".plot")
+        layer = hover(page, layers, 0, layers.evaluate(THICK))
         assert layer.startswith(label)
         assert "%" in layer
     assert "cost: " in hover(page, figure(page, SLICES).locator(".plot"), 0, 0)

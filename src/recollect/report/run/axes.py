@@ -25,6 +25,7 @@ from recollect.space.space import MISSING
 
 LOG_RATIO = 20.0  # between the largest and the smallest value, above which the scale is logarithmic
 MANY_DECADES, MAX_TICKS = 3.0, 8  # on a log axis: ticks at 1, 2 and 5 for fewer decades, at powers of 10 for more
+HORIZONTAL_TICKS = 4  # labels of numbers that fit side by side on a narrow screen
 FEW_STEPS = 6  # integers that all have a tick
 PADDING, BEYOND = 0.05, 0.1  # shares of the axis around the values, and from the worst value to failed trials
 
@@ -45,6 +46,21 @@ class ValueAxis:
         step: str | int = "D2" if decades < MANY_DECADES else math.ceil(decades / MAX_TICKS)
         scale = {"type": "log", "dtick": step, "tickformat": "~g"} if self.log else {}
         return {"title": {"text": title}, "range": rounded(ends, 6), "zeroline": False, **scale}
+
+    def horizontal_layout(self, title: str = "value") -> dict[str, Any]:
+        """Return the axis with so few ticks that their labels fit side by side on a narrow screen."""
+        if not self.log:
+            return {**self.layout(title), "nticks": HORIZONTAL_TICKS}
+        shown = round_log_values(math.log10(self.low), math.log10(self.high), most=HORIZONTAL_TICKS)
+        return {**self.layout(title), "dtick": None, "tickvals": shown, "ticktext": list(map(compact_number, shown))}
+
+
+def round_log_values(low: float, high: float, *, most: int) -> list[float]:
+    """Return at most this many round numbers between 10^low and 10^high."""
+    steps = (1,) if high - low > MANY_DECADES else (1, 2, 5)
+    values = [step * 10.0**power for power in range(math.floor(low), math.ceil(high) + 1) for step in steps]
+    inside = [value for value in values if low < math.log10(value) < high]
+    return inside[:: max(1, math.ceil(len(inside) / most))]
 
 
 def value_axis(run: Run, others: FloatArray | None = None) -> ValueAxis:

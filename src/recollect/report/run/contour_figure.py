@@ -13,7 +13,7 @@ from recollect.analysis.run_data import RunData
 from recollect.numerics.arrays import FloatArray
 from recollect.report.figure import Figure, FigureView, LegendKey, Spec, colour_bar, rounded, trace
 from recollect.report.formatting import IN_HOVER, compact_number, number_text, printable, thinned
-from recollect.report.run.axes import FAILED_MARKER, PRUNED_MARKER, HyperparameterAxis
+from recollect.report.run.axes import FAILED_MARKER, PRUNED_MARKER, HyperparameterAxis, round_log_values
 from recollect.report.table import Table, Values, simple_table
 
 QUESTION = "Where do two hyperparameters together give good values?"
@@ -24,7 +24,7 @@ MORE = (
 HOVER, LOG_HOVER = "predicted value %{z:.4g}<extra></extra>", "predicted value 10^%{z:.2f}<extra></extra>"
 TRIAL_HOVER = "<b>trial %{customdata[0]}</b><br>%{customdata[1]}<extra></extra>"
 MAX_TRIALS, LOG_RATIO = 300, 20.0
-CONTOURS, LOG_TICKS, DECADES = 14, 5, 3  # LOG_TICKS: at most; of more than DECADES only powers of ten are ticks
+CONTOURS, LOG_TICKS = 14, 5  # LOG_TICKS: at most
 MARKERS: dict[str, dict[str, Any]] = {
     "finished": {"color": "@ink:0.7", "size": 5, "symbol": "circle", "line": {"color": "@card", "width": 1}},
     "pruned": PRUNED_MARKER,
@@ -95,10 +95,7 @@ def log_ticks(values: FloatArray) -> dict[str, Any]:
     """Return round ticks for a logarithmic colour bar, none so close to its ends that plotly would hide the label."""
     low, high = math.log10(values.min()), math.log10(values.max())
     margin = (high - low) / CONTOURS
-    steps = (1,) if high - low > DECADES else (1, 2, 5)
-    round_values = [step * 10.0**power for power in range(math.floor(low), math.ceil(high) + 1) for step in steps]
-    inside = [value for value in round_values if low + margin < math.log10(value) < high - margin]
-    shown = inside[:: max(1, math.ceil(len(inside) / LOG_TICKS))]
+    shown = round_log_values(low + margin, high - margin, most=LOG_TICKS)
     return {"tickvals": rounded(np.log10(shown), 5), "ticktext": list(map(compact_number, shown))}
 
 

@@ -223,11 +223,13 @@ def distribution_figure(data: RunData) -> Figure | None:
         f"The median value went from {number_text(first)} in the first half to {number_text(second)} in the second."
     )
     scale = value_axis(run)
-    x = {**scale.layout("value"), "nticks": 5, "dtick": None}
     quantiles = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
     rows = [(100 * q, *(float(np.quantile(values, q)) for values, _ in parts.values())) for q in quantiles]
     table = simple_table("Quantiles of the values", [("share, %", ".0f"), *((label, ".4g") for label in parts)], rows)
-    layout = {"xaxis": x, "yaxis": {"title": {"text": "trials at or below it (%)"}, "range": [0, 101]}}
+    layout = {
+        "xaxis": scale.horizontal_layout(),
+        "yaxis": {"title": {"text": "trials at or below it (%)"}, "range": [0, 101]},
+    }
     return Figure(
         "How are the values distributed?", caption, traces, layout, table, keys=keys,
         log_axis="xaxis" if scale.low > 0 else "", log_on=scale.log,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from tests.helpers.example_runs import (
     run_data,
     values_only,
@@ -10,7 +11,7 @@ from tests.helpers.example_runs import (
 
 from recollect import FAILED, Run
 from recollect.analysis.importance import importance
-from recollect.report.run.axes import hyperparameter_axes, value_axis
+from recollect.report.run.axes import HORIZONTAL_TICKS, hyperparameter_axes, round_log_values, value_axis
 from recollect.space.space import compile_space
 
 
@@ -23,6 +24,26 @@ def test_values_far_apart_are_drawn_on_a_logarithmic_scale() -> None:
     assert not narrow.log
     assert narrow.low < 1.0
     assert narrow.high > 5.0
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (-0.5, 0.5, [0.5, 1.0, 2.0]),
+        (-3.1, -1.1, [0.001, 0.005, 0.02]),  # of 0.001, 0.002, 0.005, 0.01, 0.02 and 0.05 every second
+        (-3.1, 1.1, [0.001, 0.1, 10.0]),  # powers of ten
+        (0.05, 0.2, []),
+    ],
+)
+def test_ticks_of_a_logarithmic_axis_are_few_and_round(low: float, high: float, expected: list[float]) -> None:
+    assert round_log_values(low, high, most=HORIZONTAL_TICKS) == pytest.approx(expected)
+
+
+def test_a_horizontal_axis_has_as_many_labels_as_fit_on_a_narrow_screen() -> None:
+    far_apart = Run("run", [{"x": float(i)} for i in range(3)], [0.001, 0.01, 0.09])
+    layout = value_axis(far_apart).horizontal_layout()
+    assert layout["type"] == "log"
+    assert 2 <= len(layout["tickvals"]) == len(layout["ticktext"]) <= HORIZONTAL_TICKS
 
 
 def test_of_many_hyperparameters_the_most_important_are_drawn() -> None:

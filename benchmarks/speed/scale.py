@@ -6,11 +6,12 @@
     long         processor time of one trial of `minimize` with `random`, the median of 300 from 100 and from
                  ``--trials`` trials of one task on
     import       `recollect memory import` of ``--runs`` runs of 20 trials from JSON lines into SQLite
-    start        from that memory to the first suggestion in a fresh process, with its peak of memory: with nothing
-                 cached, and with the index of runs and all fits cached; the fastest of three
+    start        from that memory to the first suggestion in a fresh process, with its peak of memory and the SQL
+                 statements that it sends: with nothing cached, and with the index of runs and all fits cached; the
+                 fastest of three
     ask          one `ask` at 20 observations with 100 past runs, and with ten times as many each up to ``--past``
-    throughput   trials per second of a trivial objective with 1, 2, 4 and 8 workers, and the processor time per trial
-                 of the process that hands them out
+    throughput   trials per second of a trivial objective with 1, 2, 4 and 8 workers, and the processor time, the
+                 transactions and the SQL statements per trial of the process that hands them out
 
 Past runs are synthetic and made in bulk: shifted bowls in four columns with noise. Where fits are said to be cached,
 they are not computed, which would take hours, but one plausible fit stands for that of each past run.
@@ -27,11 +28,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
 from recollect import Optimizer, Run, compile_space, minimize, write_runs
 from recollect.numerics.arrays import FloatArray
@@ -116,7 +120,14 @@ def import_runs(folder: Path, count: int, name: str) -> None:
 
 
 START = """
-import ast, json, sys, time
+import ast, json, sqlite3, sys, time
+statements, connect = [], sqlite3.connect
+def connect_and_count(database, *arguments, **options):
+    connection = connect(database, *arguments, **options)
+    if sys.argv[1] in str(database):  # not a cache
+        connection.set_trace_callback(statements.append)
+    return connection
+sqlite3.connect = sqlite3.dbapi2.connect = connect_and_count
 import recollect
 space = recollect.compile_space(ast.literal_eval(sys.argv[3]))
 recollect.Optimizer, recollect.Memory
@@ -129,7 +140,7 @@ optimizer.ask()
 spent, wall = time.process_time() - begin[0], time.perf_counter() - begin[1]
 with open("/proc/self/status") as file:  # resource.getrusage has the peak of the parent process, too
     (memory,) = [int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM")]
-print(json.dumps([spent, read - begin[0], wall, memory, len(past)]))
+print(json.dumps([spent, read - begin[0], wall, memory, len(past), len(statements)]))
 """
 
 
@@ -143,13 +154,13 @@ def start(folder: Path, name: str) -> None:
             else:
                 started(folder, name, cache)  # writes the index
             results.append(started(folder, name, cache))
-        spent, read, wall, memory, count = min(results)
+        spent, read, wall, memory, count, statements = min(results)
         print(f"{name}: start from {count} past runs, {case}: reading {read:.1f} s, first suggestion after ", end="")
-        print(f"{spent:.1f} s of processor time ({wall:.1f} s in all), {memory:.0f} MB", flush=True)
+        print(f"{spent:.1f} s of processor time ({wall:.1f} s in all), {memory:.0f} MB, {statements} SQL statements")
 
 
 def started(folder: Path, name: str, cache: Path) -> list[float]:
-    """Return processor time to the first suggestion, for reading alone, time, peak of memory, and past runs."""
+    """Return processor time to the first suggestion, of reading, time, peak of memory, past runs, SQL statements."""
     command = [sys.executable, "-c", START, folder / "m.db", name, repr(RANGES)]
     environment = os.environ | {"RECOLLECT_CACHE": str(cache)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
@@ -185,18 +196,24 @@ def ask(most: int, name: str) -> None:
 
 
 def throughput(addresses: list[str], trials: int) -> None:
+    sent: Counter[str] = Counter()
+    event.listen(Engine, "before_cursor_execute", lambda *_: sent.update(["statements"]))
+    event.listen(Engine, "commit", lambda *_: sent.update(["transactions"]))
     for address in addresses:
         for workers in (1, 2, 4, 8):
             with tempfile.TemporaryDirectory() as folder:
                 where, task = address or Path(folder) / "m.db", f"{workers} {time.time_ns()}"
                 begin, before = time.perf_counter(), time.process_time()
+                sent.clear()
                 minimize(
                     lambda config: float(config["drop"]), SPACE, trials=trials, memory=where, problem="throughput",
                     task=task, method="random", workers=workers, progress=False,
                 )  # fmt: skip
                 rate, spent = trials / (time.perf_counter() - begin), time.process_time() - before
             print(f"{'PostgreSQL' if address else 'SQLite'}, {workers} workers: {rate:.0f} trials per second, ", end="")
-            print(f"{1e3 * spent / trials:.1f} ms of this process per trial", flush=True)
+            print(f"{1e3 * spent / trials:.1f} ms of this process, ", end="")
+            print(f"{sent['transactions'] / trials:.1f} transactions and ", end="")
+            print(f"{sent['statements'] / trials:.1f} SQL statements per trial", flush=True)
 
 
 def main() -> None:

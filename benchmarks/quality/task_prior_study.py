@@ -5,8 +5,9 @@
 Every run is 50 trials on one task of a table. All methods see the same past runs (50 random evaluations of each other
 task, or a run of ``gp`` with 50 trials) and the same seed. Past runs take part as they are (``true``), with the sign of
 their values changed (``negated``), turned around within their range (``reflected``), with their values permuted
-(``shuffled``), with the values of the mirrored configurations (``mirrored``: a smooth, unrelated function), or as 1,000
-copies of one reflected run (``copies``). ``--count`` limits how many past runs there are.
+(``shuffled``), with the values of the mirrored configurations (``mirrored``), with the values of another table
+(``unrelated``: those of the next one of `TABLES`, as a function of the columns in their order), or as 1,000 copies of
+one reflected run (``copies``). ``--count`` limits how many past runs there are.
 
 A method may carry other settings of its prior: ``task-prior:plain_probability=0.3``. Every finished run is appended to
 a CSV file; the same command resumes. The report has mean log regret (mean over the evaluations 2 to 50 of the log of
@@ -40,7 +41,7 @@ TABLES = (
     "svm_grid", "adaboost_grid", "lcbench", "xgboost10d_yahpo", "svm_openml100", "svm4d_yahpo", "glmnet2d_yahpo",
     "lightgbm5d_tabrepo", "own-svm", "own-glmnet", "own-adaboost", "own-svm-grid", "own-xgboost", "own-mlp",
 )  # fmt: skip
-KINDS = ("true", "negated", "reflected", "shuffled", "mirrored", "copies")
+KINDS = ("true", "negated", "reflected", "shuffled", "mirrored", "unrelated", "copies")
 OBSERVATIONS = HORIZON = 50
 SHOWN = (3, 5, 10, 20, 30, 50)
 TESTED = (5, 10, 20, 50)
@@ -84,14 +85,30 @@ def past_run(data: Path, name: str, source: str, task: str, seed: int) -> tuple[
 
 
 def mirrored(data: Path, name: str, task: str, configs: list[dict[str, Any]]) -> np.ndarray:
-    """Values at the candidates that are nearest to the mirrored configurations."""
+    """Values at the mirrored configurations."""
+    space = table(data, name).space
+    points = space.encode(configs)
+    return nearest_values(data, name, task, np.where(space.categorical, points, 1.0 - points))
+
+
+def unrelated(data: Path, name: str, task: str, configs: list[dict[str, Any]]) -> np.ndarray:
+    """Values of a task of another table, whose first columns have the codes of these configurations."""
+    own, other = table(data, name), TABLES[(TABLES.index(name) + 1) % len(TABLES)]
+    tasks = sorted(table(data, other).tasks)
+    chosen = tasks[sorted(own.tasks).index(task) % len(tasks)]
+    return nearest_values(data, other, chosen, own.space.encode(configs))
+
+
+def nearest_values(data: Path, name: str, task: str, points: np.ndarray) -> np.ndarray:
+    """Values of a task at the candidates that are nearest to the points in the columns that both have."""
     benchmark = table(data, name)
-    other, space = benchmark.task(task), benchmark.space
-    candidates = list(other.candidates or ())
-    rows, points = space.encode(candidates), space.encode(configs)
-    points = np.where(space.categorical, points, 1.0 - points)
-    distance = np.abs(np.nan_to_num(rows[None], nan=-1.0) - np.nan_to_num(points[:, None], nan=-1.0)).sum(axis=2)
-    return np.array([other.evaluate(candidates[g]) for g in distance.argmin(axis=1)])
+    target = benchmark.task(task)
+    candidates = list(target.candidates or ())
+    rows = benchmark.space.encode(candidates)
+    shared = min(rows.shape[1], points.shape[1])
+    rows, points = (np.nan_to_num(codes[:, :shared], nan=-1.0) for codes in (rows, points))
+    distance = np.abs(rows[None] - points[:, None]).sum(axis=2)
+    return np.array([target.evaluate(candidates[g]) for g in distance.argmin(axis=1)])
 
 
 def past_runs(data: Path, cell: Cell) -> list[recollect.Run]:
@@ -104,9 +121,9 @@ def past_runs(data: Path, cell: Cell) -> list[recollect.Run]:
     for task in others:
         configs, y = past_run(data, cell.table, cell.source, task, cell.seed)
         rng = stream("spoil", cell.table, task, cell.seed)
-        if cell.kind == "mirrored":
-            y = mirrored(data, cell.table, task, configs)
-        changed = {"negated": -y, "shuffled": rng.permutation(y), "true": y, "mirrored": y}
+        if cell.kind in ("mirrored", "unrelated"):
+            y = (mirrored if cell.kind == "mirrored" else unrelated)(data, cell.table, task, configs)
+        changed = {"negated": -y, "shuffled": rng.permutation(y), "true": y, "mirrored": y, "unrelated": y}
         y = changed.get(cell.kind, y.min() + y.max() - y)
         runs.append(recollect.Run(task, configs, y))
     if cell.kind == "copies":

@@ -63,10 +63,10 @@ class TaskPrior:
     """Settings of the task prior."""
 
     plain_probability: float = 0.5  # of the hypotheses, before the first trial; 0 leaves one out
-    reversed_probability: float = 0.05  # of what is left
+    reversed_probability: float = 0.03  # of what is left
     unrelated_probability: float = 0.05
     deviations: tuple[float, ...] = (0.1, 0.3, 0.8)  # of the new task from what past runs span
-    noises: tuple[float, ...] = (0.01, 0.1, 0.3)  # standard deviations of the observation noise
+    noises: tuple[float, ...] = (0.01, 0.1, 0.3, 1.0)  # standard deviations of the observation noise
     levels: bool = True  # whether past runs say what values to expect
     reference_points: int = 512  # in a continuous space
     test_after: int | None = 7  # results after which past runs are tested where they promise little; None: never

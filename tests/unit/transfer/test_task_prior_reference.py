@@ -149,7 +149,7 @@ def test_moments_and_functions_are_those_of_a_literal_em() -> None:
 def test_every_process_predicts_like_a_dense_gaussian_process() -> None:
     posterior = prepared().fit(X, Y, None)
     means, variances = posterior._predictions(NEW, list(range(len(posterior.processes))))
-    assert len(means) == 9 + 9 + 3
+    assert len(means) == 12 + 12 + 4
     for process, mean, variance in zip(posterior.processes, means, variances, strict=True):
         factor = posterior.factors[process.factor]
         expected = literal_process(process.hypothesis, factor.deviation, factor.noise)
@@ -162,8 +162,8 @@ def test_every_process_predicts_like_a_dense_gaussian_process() -> None:
 def test_processes_are_averaged_by_prior_probability_and_evidence() -> None:
     plain, settings = plain_process(), TaskPrior(plain_probability=0.4, levels=False)
     posterior = settings.prepare(sources(), REFERENCE, finite=False).fit(X, Y, plain)
-    parts = {"alike": 9 * [0.6 * 0.9 / 9], "reversed": 9 * [0.6 * 0.05 / 9], "unrelated": 3 * [0.6 * 0.05 / 3]}
-    raw = [parts[p.hypothesis][0] * math.exp(p.log_evidence) for p in posterior.processes]
+    parts = {"alike": 0.6 * 0.92 / 12, "reversed": 0.6 * 0.03 / 12, "unrelated": 0.6 * 0.05 / 4}
+    raw = [parts[p.hypothesis] * math.exp(p.log_evidence) for p in posterior.processes]
     raw.append(0.4 * math.exp(plain_log_evidence(plain)))
     np.testing.assert_allclose(posterior.weights, np.array(raw) / sum(raw), rtol=1e-8)
     names: tuple[Hypothesis, ...] = ("alike", "reversed", "unrelated", "plain")

@@ -9,11 +9,11 @@ their values changed (``negated``), turned around within their range (``reflecte
 (``unrelated``: those of the next one of `TABLES`, as a function of the columns in their order), or as 1,000 copies of
 one reflected run (``copies``). ``--count`` limits how many past runs there are.
 
-A method may carry other settings of its prior: ``task-prior:plain_probability=0.3``. Every finished run is appended to
-a CSV file; the same command resumes. The report has mean log regret (mean over the evaluations 2 to 50 of the log of
-100 x mean normalised regret + 0.05), its difference to the first method, 100 x mean normalised regret, p of the paired
-two-sided Wilcoxon test against the first method, and after how many trials that one is as good as this one after 5 and
-after 10. ``--report`` prints it from a finished file, packed or not.
+A method may carry other settings of its prior: ``task-prior:plain_probability=0.3,noises=0.1/0.3``. Every finished run
+is appended to a CSV file; the same command resumes. The report has mean log regret (mean over the evaluations 2 to 50
+of the log of 100 x mean normalised regret + 0.05), its difference to the first method, 100 x mean normalised regret, p
+of the paired two-sided Wilcoxon test against the first method, and after how many trials that one is as good as this
+one after 5 and after 10. ``--report`` prints it from a finished file, packed or not.
 """
 
 from __future__ import annotations
@@ -135,7 +135,9 @@ def find_method(name: str) -> Method:
     base, _, settings = name.partition(":")
     found = recollect.method(base)
     pairs = [setting.split("=") for setting in settings.split(",") if setting]
-    changes: dict[str, Any] = {key: float(value) for key, value in pairs}
+    changes: dict[str, Any] = {
+        key: tuple(map(float, value.split("/"))) if "/" in value else float(value) for key, value in pairs
+    }
     return replace(found, prior=replace(found.prior, **changes)) if changes and found.prior is not None else found
 
 

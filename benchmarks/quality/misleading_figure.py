@@ -22,7 +22,7 @@ LINES = {
     "task-prior": ("task-prior", "#009e73", "-."),
 }
 TABLES = ("own-mlp", "own-xgboost", "own-svm", "svm_grid")
-KINDS = ("negated", "shuffled", "mirrored")
+KINDS = ("negated", "shuffled", "mirrored", "unrelated")
 
 
 def chosen(results: dict[Cell, np.ndarray], kind: str, seed: int) -> set[Cell]:

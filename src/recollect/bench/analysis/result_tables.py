@@ -6,9 +6,9 @@ note names it.
 
 Besides the paper's tables (`bench.paper.paper_tables`), each benchmark has a table of all methods and a summary. The
 summary shows for each method: 100 x ADTM at the end; its mean over all evaluations, i.e. the area under the curve; the
-mean rank at the end among methods without a suffix that have all runs; and the task on which it is worst compared with
-``gp``. These do not depend on when and where the runs took place. The time per suggestion does, so it has a table of
-its own, which is created only on request.
+mean rank at the end among methods without a suffix that have all runs, with the critical difference; and the task on
+which it is worst compared with ``gp``. These do not depend on when and where the runs took place. The time per
+suggestion does, so it has a table of its own, which is created only on request.
 
 Marks are those of the paper's tables: the lowest value of a column is underlined and bold; values that are not
 significantly different from it are bold. Equal tables give equal bytes.
@@ -30,7 +30,7 @@ from recollect._text import plural
 from recollect.bench.analysis import aggregate
 from recollect.bench.analysis.aggregate import REFERENCE, BenchmarkResults, ExperimentResults, MethodResult
 from recollect.bench.analysis.figure_data import differences_from_reference
-from recollect.bench.analysis.statistics import Mark, compare_with_best
+from recollect.bench.analysis.statistics import Mark, compare_with_best, critical_difference
 from recollect.bench.paper import published as paper
 from recollect.errors import InputError
 
@@ -182,7 +182,6 @@ def _summary_table(results: BenchmarkResults) -> ResultTable:
     benchmark, methods, horizon = results.benchmark, _in_paper_order(results), results.horizon
     ranks = aggregate.plain_method_ranks(results)
     final_ranks = dict(zip(ranks.methods, ranks.ranks[:, -1].tolist(), strict=True)) if ranks else {}
-    over = f"over {ranks.runs} runs on {ranks.tasks} tasks" if ranks else ""
     differences = differences_from_reference(results)
     worst = {row.result: ResultCell(100 * row.worst, text=row.worst_task) for row in differences}
     areas = [method.area for method in methods]
@@ -195,11 +194,20 @@ def _summary_table(results: BenchmarkResults) -> ResultTable:
     notes = (
         f"{horizon}: 100 x ADTM after {horizon} evaluations, marked as in the other tables; area: its mean over all "
         f"evaluations; worst against {REFERENCE}: the largest difference of a task's mean regret, x 100, and the task.",
-        *([f"rank: mean among {len(final_ranks)} methods without suffix, {over}."] if ranks else ()),
+        *([_rank_note(ranks)] if ranks else ()),
         coverage_note(benchmark, [(method.method, method) for method in methods]),
         *comparison_notes(methods),
     )
     return ResultTable(SUMMARY, f"Summary of {benchmark}", tuple(columns), (_block(methods, columns.values()),), notes)
+
+
+def _rank_note(ranks: aggregate.AverageRanks) -> str:
+    count, tasks = len(ranks.methods), ranks.tasks
+    note = f"rank: mean among {count} methods without suffix, over {ranks.runs} runs on {tasks} tasks"
+    if count < 2 or tasks < 2:
+        return f"{note}."
+    difference = critical_difference(count, tasks)
+    return f"{note}; ranks that differ by less than {difference:.2f} are not significantly different (Nemenyi)."
 
 
 def _seconds_table(results: BenchmarkResults) -> ResultTable:

@@ -187,6 +187,7 @@ def test_the_summary_has_area_rank_and_worst_task_and_seconds_have_their_own_tab
     with pytest.raises(InputError, match="packed results do not have them"):
         tables_of(packed, "seconds")
     assert any("among 3 methods without suffix, over 8 runs on 8 tasks" in note for note in summary.notes)
+    assert any("1.17" in note for note in summary.notes)  # 2.343 sqrt(3 * 4 / (6 * 8)), Demsar (2006)
 
 
 def test_searches_with_more_evaluations_have_no_rank() -> None:

@@ -28,6 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
+from compare_methods import OFFSET, log_regrets
 from count_wins import AFTER, complete_methods, count_places
 from recollect.bench.analysis import figure_style as style
 from recollect.bench.analysis.aggregate import REFERENCE, BenchmarkResults, aggregate_runs, common_runs
@@ -37,7 +38,6 @@ from recollect.bench.experiment.experiment_run import CompletedRun
 from recollect.bench.experiment.results import load_results
 from recollect.numerics.arrays import FloatArray
 
-OFFSET = 0.05  # added to 100 x ADTM, as it may be 0
 LOSS = 5.0  # points of 100
 
 
@@ -60,9 +60,8 @@ def log_regret(benchmarks: Sequence[BenchmarkResults], method: str) -> FloatArra
 
 
 def log_regret_of_runs(benchmarks: Sequence[BenchmarkResults], method: str) -> float:
-    """Return the mean over benchmarks of the mean log regret of the runs, without their first evaluation."""
-    curves = (np.array(list(found.methods[method].curves.values()))[:, 1:] for found in benchmarks)
-    return float(np.mean([np.log(100 * regrets + OFFSET).mean() for regrets in curves]))
+    """Return the mean over benchmarks of the mean log regret of the runs."""
+    return float(np.mean([log_regrets(found.methods[method]).mean() for found in benchmarks]))
 
 
 def print_table(benchmarks: Sequence[BenchmarkResults], methods: Sequence[str]) -> None:

@@ -24,7 +24,6 @@ from pathlib import Path
 
 import numpy as np
 
-import recollect
 from recollect.numerics.arrays import row_keys
 from recollect.optimizer.method import Method
 from recollect.optimizer.model import fit_model, make_transfer_context
@@ -100,17 +99,14 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=8, help="of each table")
     parser.add_argument("--seed", type=int, default=700)
     given = parser.parse_args()
-    methods = {name: recollect.method("gp") if name == "gp" else find_method(name) for name in given.methods}
+    data, methods = Path(given.data or "."), {name: find_method(name) for name in given.methods}
     places: list[tuple[str, int]] = []
     outcomes: dict[str, list[tuple[float, float, float]]] = {name: [] for name in methods}
     for name in given.tables:
-        tasks = stream("tasks", name).permutation(sorted(table(Path(given.data or "."), name).tasks))[: given.tasks]
+        tasks = stream("tasks", name).permutation(sorted(table(data, name).tasks))[: given.tasks]
         for number, task in enumerate(tasks):
-            found = compare_on(
-                Path(given.data or "."), name, str(task), source=given.source, seed=given.seed, number=number,
-                methods=methods,
-            )  # fmt: skip
-            for n, row in found:
+            along = {"source": given.source, "seed": given.seed, "number": number}
+            for n, row in compare_on(data, name, str(task), **along, methods=methods):
                 places.append((name, n))
                 for label, own in row.items():
                     outcomes[label].append(own)

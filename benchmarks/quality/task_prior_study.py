@@ -14,8 +14,8 @@ is appended to a CSV file; the same command resumes. The report has mean log reg
 of the log of 100 x mean normalised regret + 0.05), its difference to the first method, 100 x mean normalised regret, p
 of the paired two-sided Wilcoxon test against the first method, and after how many trials that one is as good as this
 one after 5 and after 10. One run of many may decide the log of a mean; the last lines therefore have the mean over runs
-of the same logs of each run, too, with the Wilcoxon test over all runs. ``--report`` prints it from a finished file,
-packed or not.
+of the same logs of each run, too, with the Wilcoxon test over all runs, and in how many runs a method is more than one
+point of 100 better and worse. ``--report`` prints it from a finished file, packed or not.
 """
 
 from __future__ import annotations
@@ -214,6 +214,12 @@ def log_regrets(curves: np.ndarray) -> np.ndarray:
     return np.asarray(np.log(curves[:, 1:] + 0.05).mean(axis=1))
 
 
+def far_apart(gains: list[np.ndarray]) -> str:
+    """In how many runs a method is more than one point better and worse than the first, after 10 and all trials."""
+    (better, late), (worse, late_worse) = ((np.concatenate(gains) * sign > 1.0).sum(axis=0) for sign in (1, -1))
+    return f"by more than 1 better {better}, worse {worse} after 10, {late} and {late_worse} at the end"
+
+
 def catch_up(first: np.ndarray, own: np.ndarray, trials: int) -> str:
     """After how many trials the first method is as good as the other one after ``trials``, on average."""
     reached = np.flatnonzero(first.mean(axis=0) <= own.mean(axis=0)[trials - 1])
@@ -236,7 +242,7 @@ def report(results: dict[Cell, np.ndarray], options: argparse.Namespace) -> None
     for kind in options.kinds:
         print(f"\npast runs: {options.source}, {kind}, {options.count or 'all'}. Runs, mean log regret, difference,")
         print(f"100 x regret after {SHOWN}, p of the Wilcoxon test at {TESTED}, trials that {REPLACED} replace")
-        totals, runs = defaultdict(list), defaultdict(list)
+        totals, runs, ends = defaultdict(list), defaultdict(list), defaultdict(list)
         for name in options.tables:
             curves = curves_of(results, cells, name, kind)
             if len(curves) < len(options.methods):
@@ -246,6 +252,7 @@ def report(results: dict[Cell, np.ndarray], options: argparse.Namespace) -> None
                 own = curves[method]
                 totals[method].append(log_regret(own))
                 runs[method].append(log_regrets(own))
+                ends[method].append((first - own)[:, [9, -1]])
                 shown = " ".join(f"{own[:, n - 1].mean():6.2f}" for n in SHOWN if n <= own.shape[1])
                 tested = [n - 1 for n in TESTED if n <= own.shape[1]]
                 p = " ".join(f"{signed_rank(first[:, n], own[:, n]):.3f}" for n in tested)
@@ -257,7 +264,9 @@ def report(results: dict[Cell, np.ndarray], options: argparse.Namespace) -> None
             numbers = f"{len(values):4} {np.mean(values):6.2f} {gap.mean():+6.2f}"
             gaps = [own - first for own, first in zip(runs[method], runs[options.methods[0]], strict=True)]
             p = signed_rank(np.zeros(sum(map(len, gaps))), np.concatenate(gaps))
-            single = f"of each run: {np.mean([own.mean() for own in gaps]):+.2f}, p = {p:.4f}"
+            single = (
+                f"of each run: {np.mean([own.mean() for own in gaps]):+.2f}, p = {p:.4f}; {far_apart(ends[method])}"
+            )
             print(f"{'mean over tables':<19}{method:<40}{numbers}  lower on {int((gap < 0).sum())}; {single}")
 
 

@@ -8,13 +8,13 @@
 Contestants: any method of recollect, and ``optuna-gp``, ``optuna-tpe``, ``smac``, ``smac-forest`` and ``skopt``, which
 run in the interpreter ``--python`` (a virtual environment of their own, see docs/plain-bo.md). That process only
 suggests (plain_peers.py); all values are computed here. Problems (plain_problems.py): functions whose optimum is moved
-at random with the seed, three of them also with noise, and tables of real errors, one task per seed (``--data DIR`` for
-those that do not come with recollect). On a table, recollect chooses among its rows; a peer searches the whole space,
-and the nearest row that it has not seen is evaluated. A finished run is one line appended to ``--out``, so an
-interrupted comparison resumes.
+at random with the seed, three of them also with noise, tables of real errors, one task per seed, and forests fitted to
+such tables (``--data DIR`` for those that do not come with recollect). On a table, recollect chooses among its rows; a
+peer searches the whole space, and the nearest row that it has not seen is evaluated. A finished run is one line
+appended to ``--out``, so an interrupted comparison resumes.
 
-Regret is the distance to the optimum; on tables, 100 x the normalized regret. Under noise it is the noise-free value at
-the best observation. The time of suggestions is CPU time, so that other processes do not count.
+Regret is the distance to the optimum; on tables and forests, 100 x the normalized regret. Under noise it is the
+noise-free value at the best observation. The time of suggestions is CPU time, so that other processes do not count.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def main() -> None:
     runner.add_argument("--problems", nargs="+", default=NAMES, choices=NAMES)
     runner.add_argument("--seeds", type=int, default=20)
     runner.add_argument("--first-seed", type=int, default=0)
-    runner.add_argument("--trials", type=int, default=100, help="on functions")
+    runner.add_argument("--trials", type=int, default=100, help="on functions and forests")
     runner.add_argument("--data", type=Path, default=None)
     runner.add_argument("--python", default=sys.executable, help="interpreter that has the peers")
     reporter = commands.add_parser("report", help="print what files of results say")

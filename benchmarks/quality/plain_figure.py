@@ -94,7 +94,7 @@ def main() -> None:
     draw_ranks(panels[len(problems)], runs, problems, contestants)
     for panel in panels[: len(problems) + 1]:
         panel.grid(alpha=0.3)
-        panel.title.set_fontsize("medium")
+        panel.title.set_fontsize("small")
         panel.spines[["top", "right"]].set_visible(False)
     for panel in panels[len(problems) + 1 :]:
         panel.set_axis_off()

@@ -1,9 +1,10 @@
-"""The problems of plain.py: functions whose optimum moves with the seed, noisy ones, and tables of real errors.
+"""The problems of plain.py: functions whose optimum moves with the seed, noisy ones, tables of real errors, forests.
 
 A function is translated so that its optimum lies where the seed says: anywhere in the box, 5 % away from its sides, if
 it is defined and nowhere lower outside of its usual box; otherwise up to a tenth of the box from its usual place. No
 optimizer profits from beginning at the centre of the box more than at any other point. In `ellipsoid6` the optimum lies
-at the bounds of three columns; `mixed7` has integers and choices.
+at the bounds of three columns; `mixed7` has integers and choices. A forest is fitted to one task of a table and can be
+evaluated everywhere in its space; the regret is the distance to a bound that no configuration may reach.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ Config = dict[str, Any]
 Parameter = dict[str, Any]  # name, kind, low, high, log, choices, and of conditional ones parent and parent_values
 NOISY = {"branin": 2.0, "hartmann6": 0.1, "levy8": 2.0}  # standard deviation of the noise
 TABLES = {
-    **dict.fromkeys(("own-mlp", "own-xgboost", "own-svm"), ""),
+    **dict.fromkeys(("own-mlp", "own-xgboost", "own-svm"), ""),  # they come with recollect
     "lcbench": "lcbench.csv.gz",
     "xgboost10d": "xgboost10d_yahpo.csv.gz",
     "svm4d": "svm4d_yahpo.csv.gz",
@@ -29,6 +30,11 @@ TABLES = {
     "lightgbm": "lightgbm5d_tabrepo.csv.gz",
 }
 TABLE_TRIALS = 50
+FOREST_TABLES = (
+    "own-svm", "own-glmnet", "own-adaboost", "own-svm-grid", "own-xgboost", "own-mlp", "lcbench", "xgboost10d", "svm4d"
+)  # fmt: skip
+FOREST = "-forest"  # end of a problem's name
+FOREST_TREES = 100
 MARGIN = 0.05  # of the box, between an optimum that may be anywhere and the sides
 
 HARTMANN_WEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
@@ -158,11 +164,16 @@ class Problem:
 def make_problem(name: str, seed: int, data: Path | None, trials: int) -> Problem:
     if name in TABLES:
         return table_problem(name, seed, data)
+    if name.endswith(FOREST):
+        return forest_problem(name.removesuffix(FOREST), seed, data, trials)
     special = {"ellipsoid6": ellipsoid_problem, "mixed7": mixed_problem}
     return special[name](seed, trials) if name in special else function_problem(name, seed, trials)
 
 
-NAMES = (*FUNCTIONS, "ellipsoid6", "mixed7", *(f"{name}-noisy" for name in NOISY), *TABLES)
+NAMES = (
+    *FUNCTIONS, "ellipsoid6", "mixed7", *(f"{name}-noisy" for name in NOISY), *TABLES,
+    *(f"{name}{FOREST}" for name in FOREST_TABLES),
+)  # fmt: skip
 
 
 def stream(name: str, seed: int) -> np.random.Generator:
@@ -258,18 +269,39 @@ def mixed_problem(seed: int, trials: int) -> Problem:
 def load_table(name: str, data: Path | None) -> Any:
     import recollect.bench
 
-    if not TABLES[name]:
+    if name.startswith("own-"):
         return recollect.bench.load(name)
     if data is None:
         raise SystemExit(f"{name} needs --data, the folder with {TABLES[name]}")
     return recollect.bench.from_table(data / TABLES[name])
 
 
+def table_task(name: str, seed: int, data: Path | None) -> tuple[Any, Any]:
+    """Return a table and the task that belongs to the seed."""
+    benchmark = load_table(name, data)
+    return benchmark, benchmark.task(benchmark.tasks[seed * len(benchmark.tasks) // 20 % len(benchmark.tasks)])
+
+
+def observe_task(task: Any, config: Config) -> tuple[float, float]:
+    value = task.evaluate(config)
+    return value, 100 * (value - task.best) / (task.worst - task.best)
+
+
+def forest_problem(name: str, seed: int, data: Path | None, trials: int) -> Problem:
+    """A forest of default trees, fitted to the ranks of a task's errors."""
+    from recollect.bench.problems.forest_benchmark import ForestBuild, TuneSettings, build_forests
+
+    benchmark, task = table_task(name, seed, data)
+    space, errors = benchmark.space, np.array([task.evaluate(config) for config in task.candidates])
+    build = ForestBuild(TuneSettings(candidates=0, final_trees=FOREST_TREES, scale="rank"))
+    forest = build_forests(space, {task.name: (space.encode(task.candidates), errors)}, build=build).task(task.name)
+    return Problem(space, parameters_of(space), partial(observe_task, forest), trials)
+
+
 def table_problem(name: str, seed: int, data: Path | None) -> Problem:
     from recollect.bench.problems.tabular import distances
 
-    benchmark = load_table(name, data)
-    task = benchmark.task(benchmark.tasks[seed * len(benchmark.tasks) // 20 % len(benchmark.tasks)])
+    benchmark, task = table_task(name, seed, data)
     rows = benchmark.space.encode(task.candidates)
     left = np.ones(len(rows), dtype=bool)
 
@@ -279,11 +311,7 @@ def table_problem(name: str, seed: int, data: Path | None) -> Problem:
         left[row] = False
         return dict(task.candidates[row])
 
-    def observe(config: Config) -> tuple[float, float]:
-        value = task.evaluate(config)
-        return value, 100 * (value - task.best) / (task.worst - task.best)
-
-    trials = min(TABLE_TRIALS, len(rows))
+    trials, observe = min(TABLE_TRIALS, len(rows)), partial(observe_task, task)
     return Problem(benchmark.space, parameters_of(benchmark.space), observe, trials, task.candidates, nearest)
 
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from recollect._text import plural
-from recollect.errors import ExhaustedError, InputError
+from recollect.errors import ConfigError, ExhaustedError, InputError
 from recollect.numerics.arrays import BoolArray, FloatArray, row_key, unique_rows
 from recollect.optimizer.method import Method
 from recollect.optimizer.past_runs import PastRun, source_data
@@ -47,7 +47,10 @@ class SearchRegion:
 
     def encode(self, config: Mapping[str, Any]) -> FloatArray:
         """Encode any configuration of the user's space; all nan if it lies too far from the space searched."""
-        x = self.full_space.encode([config])[0]
+        try:
+            x = self.full_space.encode([config])[0]
+        except ConfigError as error:
+            raise ConfigError(error.reason) from None  # there is only this one, so it needs no number
         if self.space is self.full_space:
             return np.asarray(x)
         alignment = align(self.space, [config])

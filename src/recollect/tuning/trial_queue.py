@@ -321,7 +321,7 @@ class TrialQueue:
     def _requeue(self, record: StoredTrial) -> None:
         """Queue the trial of a dead worker again; one that was queued again before has failed.
 
-        A worker may have died before it could release a claim that another trial had forestalled: that one is void.
+        A worker may have died before it could release a claim lost to another trial: that one is void.
         What is not void stays among the running ones until the next read, so that nobody repeats it meanwhile: a trial
         that has failed now, and one whose state was changed after it was read (its worker may have finished it last).
         """

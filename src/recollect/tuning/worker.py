@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 RETRY_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)  # to wait between attempts when the storage does not answer
 POLL_SECONDS = 0.5  # between two reads of the queue while evaluations run
-FIRST_PAUSE, MAX_DOUBLINGS = 0.01, 5  # seconds at most after a forestalled claim, and how often they double
+FIRST_PAUSE, MAX_DOUBLINGS = 0.01, 5  # seconds at most after a lost claim, and how often they double
 FIRST = "one of the configurations to try first"
 PACKAGE = __name__.partition(".")[0]
 
@@ -147,7 +147,7 @@ class Worker:
 
     def _start_trials(self) -> None:
         """Start as many trials as the evaluator can take and the budget allows."""
-        forestalled = 0
+        lost = 0
         while (free := self._evaluator.capacity - len(self._queue.claimed)) > 0:
             waiting = self._retry(lambda: self._queue.claim_waiting(limit=self.budget.trials))
             claims: list[ClaimedTrial | None] = [] if waiting is None else [waiting]
@@ -161,11 +161,11 @@ class Worker:
                 self._evaluating[trial.number] = trial
                 self._evaluator.start(trial.number, trial.config)
             if None in claims:
-                self._give_way(forestalled)
-                forestalled += 1
+                self._give_way(lost)
+                lost += 1
 
     def _give_way(self, before: int) -> None:
-        """Wait for a random time after a forestalled claim, longer after each, and read what others have claimed.
+        """Wait for a random time after a lost claim, longer after each, and read what others have claimed.
 
         Workers with the same seed and results suggest the same. Without pauses, many that start at once would claim it
         again and again at the same time.
@@ -198,8 +198,8 @@ class Worker:
     def _suggest(self, count: int) -> list[ClaimedTrial | None]:
         """Claim a configuration to try first or, when there is none left, ``count`` suggestions in one step.
 
-        None stands for a claim that another worker forestalled. Its configuration is known now, and the next suggestion
-        is another one.
+        None stands for a claim lost to another worker. Its configuration is known now, and the next suggestion is
+        another one.
         """
         if (requested := self._claim_first()) is not None:
             return [requested]

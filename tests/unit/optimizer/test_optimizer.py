@@ -375,8 +375,9 @@ def test_bad_arguments_are_refused_with_what_was_expected() -> None:
 )
 def test_telling_a_configuration_outside_the_space_changes_nothing(config: dict[str, Any]) -> None:
     optimizer = Optimizer(FLAT)
-    with pytest.raises(ConfigError):
+    with pytest.raises(ConfigError) as caught:
         optimizer.tell(config, 1.0)
+    assert caught.value.number is None  # there is only one configuration, so a number would say nothing
     assert len(optimizer.run) == 0
 
 

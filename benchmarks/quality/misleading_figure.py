@@ -51,7 +51,7 @@ def main() -> None:
     for row, kind in zip(grid, KINDS, strict=True):
         cells = chosen(results, kind, options.seed)
         for panel, table in zip(row, TABLES, strict=True):
-            curves = curves_of(results, cells, table, kind)
+            curves = curves_of(results, cells, table, kind).regrets
             for method, (label, colour, dashes) in LINES.items():
                 mean = curves[method].mean(axis=0)
                 panel.plot(np.arange(1, len(mean) + 1), mean, dashes, color=colour, label=label, linewidth=1.6)

@@ -12,10 +12,11 @@ one reflected run (``copies``). ``--count`` limits how many past runs there are.
 A method may carry other settings of its prior: ``task-prior:plain_probability=0.3,noises=0.1/0.3``. Every finished run
 is appended to a CSV file; the same command resumes. The report has mean log regret (mean over the evaluations 2 to 50
 of the log of 100 x mean normalised regret + 0.05), its difference to the first method, 100 x mean normalised regret, p
-of the paired two-sided Wilcoxon test against the first method, and after how many trials that one is as good as this
-one after 5 and after 10. One run of many may decide the log of a mean; the last lines therefore have the mean over runs
-of the same logs of each run, too, with the Wilcoxon test over all runs, and in how many runs a method is more than one
-point of 100 better and worse. ``--report`` prints it from a finished file, packed or not.
+of the two-sided Wilcoxon test over tasks against the first method (repetitions of a task are averaged), and after how
+many trials that one is as good as this one after 5 and after 10. One run of many may decide the log of a mean; the last
+lines therefore have the mean over runs of the same logs of each run, too, with the Wilcoxon test over the tasks of all
+tables, and in how many runs a method is more than one point of 100 better and worse. ``--report`` prints it from a
+finished file, packed or not.
 """
 
 from __future__ import annotations
@@ -226,14 +227,27 @@ def catch_up(first: np.ndarray, own: np.ndarray, trials: int) -> str:
     return str(reached[0] + 1) if reached.size else f"> {first.shape[1]}"
 
 
-def curves_of(results: dict[Cell, np.ndarray], cells: set[Cell], table: str, kind: str) -> dict[str, np.ndarray]:
-    """Regrets (runs, trials) of every method on the tasks and seeds that all of them have."""
+class Curves(NamedTuple):
+    """Regrets (runs, trials) of every method, on the tasks and seeds that all of them have."""
+
+    tasks: list[str]  # of the runs, in order
+    regrets: dict[str, np.ndarray]
+
+    def by_task(self, values: np.ndarray) -> np.ndarray:
+        """Average the values of runs, one in each row, over the repetitions of a task."""
+        places = np.unique(self.tasks, return_inverse=True)[1]
+        return np.array([values[places == place].mean(axis=0) for place in range(len(set(self.tasks)))])
+
+
+def curves_of(results: dict[Cell, np.ndarray], cells: set[Cell], table: str, kind: str) -> Curves:
+    """Return what the chosen cells have in common."""
     found: dict[str, dict[tuple[str, int], np.ndarray]] = defaultdict(dict)
     for cell, curve in results.items():
         if cell in cells and cell.table == table and (cell.kind == kind or cell.method == "gp"):
             found[cell.method][cell.task, cell.seed] = curve
     common = sorted(set.intersection(*(set(entry) for entry in found.values()))) if found else []
-    return {method: np.array([entry[key] for key in common]) for method, entry in found.items()}
+    regrets = {method: np.array([entry[key] for key in common]) for method, entry in found.items()}
+    return Curves([task for task, _ in common], regrets)
 
 
 def report(results: dict[Cell, np.ndarray], options: argparse.Namespace) -> None:
@@ -242,31 +256,29 @@ def report(results: dict[Cell, np.ndarray], options: argparse.Namespace) -> None
     for kind in options.kinds:
         print(f"\npast runs: {options.source}, {kind}, {options.count or 'all'}. Runs, mean log regret, difference,")
         print(f"100 x regret after {SHOWN}, p of the Wilcoxon test at {TESTED}, trials that {REPLACED} replace")
-        totals, runs, ends = defaultdict(list), defaultdict(list), defaultdict(list)
+        totals, gaps, ends = defaultdict(list), defaultdict(list), defaultdict(list)
         for name in options.tables:
             curves = curves_of(results, cells, name, kind)
-            if len(curves) < len(options.methods):
+            if len(curves.regrets) < len(options.methods):
                 continue
-            first = curves[options.methods[0]]
+            first = curves.regrets[options.methods[0]]
             for method in options.methods:
-                own = curves[method]
+                own = curves.regrets[method]
                 totals[method].append(log_regret(own))
-                runs[method].append(log_regrets(own))
+                gaps[method].append(curves.by_task(log_regrets(own) - log_regrets(first)))
                 ends[method].append((first - own)[:, [9, -1]])
                 shown = " ".join(f"{own[:, n - 1].mean():6.2f}" for n in SHOWN if n <= own.shape[1])
-                tested = [n - 1 for n in TESTED if n <= own.shape[1]]
-                p = " ".join(f"{signed_rank(first[:, n], own[:, n]):.3f}" for n in tested)
+                a, b = curves.by_task(first), curves.by_task(own)
+                p = " ".join(f"{signed_rank(a[:, n - 1], b[:, n - 1]):.3f}" for n in TESTED if n <= own.shape[1])
                 numbers = f"{len(own):4} {log_regret(own):6.2f} {log_regret(own) - log_regret(first):+6.2f}"
                 replaced = ", ".join(catch_up(first, own, n) for n in REPLACED)
                 print(f"{name:<19}{method:<40}{numbers}  {shown}   {p}   {replaced}")
         for method, values in totals.items():
             gap = np.array(values) - np.array(totals[options.methods[0]])
             numbers = f"{len(values):4} {np.mean(values):6.2f} {gap.mean():+6.2f}"
-            gaps = [own - first for own, first in zip(runs[method], runs[options.methods[0]], strict=True)]
-            p = signed_rank(np.zeros(sum(map(len, gaps))), np.concatenate(gaps))
-            single = (
-                f"of each run: {np.mean([own.mean() for own in gaps]):+.2f}, p = {p:.4f}; {far_apart(ends[method])}"
-            )
+            tasks, mean = np.concatenate(gaps[method]), np.mean([own.mean() for own in gaps[method]])
+            p = signed_rank(np.zeros(len(tasks)), tasks)
+            single = f"of each run: {mean:+.2f}, p = {p:.4f}; {far_apart(ends[method])}"
             print(f"{'mean over tables':<19}{method:<40}{numbers}  lower on {int((gap < 0).sum())}; {single}")
 
 

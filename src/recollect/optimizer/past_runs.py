@@ -79,6 +79,8 @@ def align_past_runs(runs: Sequence[Run], space: Space, direction: str, method: M
     with no_garbage_collection():
         alignments = align_all(space, [run.columns.usable_configs() for run in runs])
         past = tuple(_past_run(run, alignment, names, method) for run, alignment in zip(runs, alignments, strict=True))
+    if method.prior is not None:
+        past = _without_copies(past)
     _warn_unusable([entry for entry in past if not entry.used])
     return past
 
@@ -123,9 +125,23 @@ def _past_run(run: Run, alignment: Alignment, names: set[str], method: Method) -
     return PastRun(run.task, len(run), alignment, SourceData(run.task, alignment.X, transform(y, method.scaling)), None)
 
 
+def _without_copies(past: tuple[PastRun, ...]) -> tuple[PastRun, ...]:
+    """Leave out runs with the same observations as an earlier one: a run stored twice says no more about tasks."""
+    seen: set[tuple[bytes, bytes]] = set()
+    kept = []
+    for entry in past:
+        key = None if entry.data is None else (entry.data.X.tobytes(), entry.data.y.tobytes())
+        kept.append(replace(entry, data=None, unusable=Unusable.COPY) if key in seen else entry)
+        if key is not None:
+            seen.add(key)
+    return tuple(kept)
+
+
 def _warn_unusable(left_out: Sequence[PastRun]) -> None:
-    foreign = [repr(entry.task) for entry in left_out if entry.unusable is Unusable.NO_SHARED_PARAMETER]
-    messages = [left_out_message(foreign, Unusable.NO_SHARED_PARAMETER.value)] if foreign else []
+    messages = []
+    for reason in (Unusable.NO_SHARED_PARAMETER, Unusable.COPY):
+        if tasks := [repr(entry.task) for entry in left_out if entry.unusable is reason]:
+            messages.append(left_out_message(tasks, reason.value))
     for entry in left_out:
         if entry.unusable is Unusable.TOO_FEW_TRIALS:
             usable = len(entry.alignment.kept)

@@ -18,6 +18,7 @@ class Unusable(Enum):
     OTHER_DIRECTION = "the direction differs"
     NO_SHARED_PARAMETER = "no hyperparameter in common"
     TOO_FEW_TRIALS = f"fewer than {MIN_TRIALS} usable trials"
+    COPY = "the same results as another past run"
     NO_AGREEMENT = "past runs have nothing in common: none is ordered by the others"
 
 

@@ -254,6 +254,15 @@ def shuffled(runs: list[Run]) -> list[Run]:
     return [Run(run.task, run.configs, rng.permutation(run.y)) for run in runs]
 
 
+def test_copies_of_a_past_run_say_no_more_than_the_run() -> None:
+    copies = [Run(f"copy {number}", list(PAST[0].configs), PAST[0].y) for number in range(20)]
+    with pytest.warns(RecollectWarning, match="same results"):
+        optimizer = Optimizer(SPACE, [*PAST, *copies], "task-prior", candidates=GRID, seed=2)
+    assert [entry.unusable for entry in optimizer.past] == [None] * 4 + [Unusable.COPY] * 20
+    assert drive(optimizer, 10) == drive(Optimizer(SPACE, PAST, "task-prior", candidates=GRID, seed=2), 10)
+    assert all(entry.used for entry in Optimizer(SPACE, [*PAST, *copies], "rgpe-taf").past)
+
+
 @pytest.mark.parametrize("candidates", [GRID, None])
 def test_past_runs_that_have_nothing_in_common_are_left_out(candidates: list[dict[str, Any]] | None) -> None:
     past = shuffled(past_runs(12, trials=50))

@@ -11,6 +11,7 @@ and B = t' S^-1 m, where S is the covariance of u t and m its prior mean, ::
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -25,44 +26,51 @@ FLAT = 100.0  # prior variance of the new task's offset, in units of the past ta
 SIGNS: dict[Hypothesis, float] = {"alike": 1.0, "reversed": -1.0, "unrelated": 0.0}  # of the prior mean
 
 
-class Factor(NamedTuple):
-    """A prior covariance of the scaled observations, S = L L^T, and the settings that it is made of."""
+class Structure(NamedTuple):
+    """What a prior covariance is made of, without the noise."""
 
     uses_past: bool  # whether C is part of it
     deviation: float
+    kernel: int = 0  # number of the kernel K that the deviation has
+
+
+class Factor(NamedTuple):
+    """A prior covariance of the scaled observations, S = L L^T; ``K`` is one matrix per kernel throughout."""
+
+    structure: Structure
     noise: float
     L: FloatArray  # (n, n)
 
     @classmethod
-    def of(cls, C: FloatArray, K: FloatArray, *, uses_past: bool, deviation: float, noise: float) -> Factor:
+    def of(cls, C: FloatArray, K: Sequence[FloatArray], structure: Structure, noise: float) -> Factor:
         """Factorize the covariance of observations with C and K ``(n, n)`` among them."""
-        self = cls(uses_past, deviation, noise, np.empty((0, 0)))
+        self = cls(structure, noise, np.empty((0, 0)))
         return self._replace(L=cholesky(self.observed(C, K), FLAT)[0])
 
-    def given(self, C: FloatArray, K: FloatArray, noises: FloatArray) -> Factor:
+    def given(self, C: FloatArray, K: Sequence[FloatArray], noises: FloatArray) -> Factor:
         """Factorize the same covariance with C and K ``(v, v)`` among other points, observed with ``noises (v,)``."""
         S = self.between(C, K)
         S.flat[:: len(S) + 1] += np.square(noises)
         return self._replace(L=cholesky(S, FLAT)[0])
 
-    def variance(self, C: FloatArray, K: FloatArray, own: FloatArray) -> FloatArray:
+    def variance(self, C: FloatArray, K: Sequence[FloatArray], own: FloatArray) -> FloatArray:
         """Return what the observations leave of the variance (m,), in units of u t.
 
         ``C`` and ``K (m, n)`` are covariances with the observations, ``own (m,)`` is C of each point with itself.
         """
         V = solve_lower(self.L, self.between(C, K).T, overwrite=True)
-        prior = self.deviation**2 + FLAT + (own if self.uses_past else 0.0)
+        prior = self.structure.deviation**2 + FLAT + (own if self.structure.uses_past else 0.0)
         return np.asarray(np.maximum(prior - np.einsum("nm,nm->m", V, V), VARIANCE_FLOOR))
 
-    def between(self, C: FloatArray, K: FloatArray) -> FloatArray:
+    def between(self, C: FloatArray, K: Sequence[FloatArray]) -> FloatArray:
         """Return the prior covariance of the function and its offset, from C and K between the same points."""
-        S = self.deviation**2 * K
+        S = self.structure.deviation**2 * K[self.structure.kernel]
         S += FLAT
-        if self.uses_past:
+        if self.structure.uses_past:
             S += C
         return np.asarray(S)
 
-    def observed(self, C: FloatArray, K: FloatArray) -> FloatArray:
+    def observed(self, C: FloatArray, K: Sequence[FloatArray]) -> FloatArray:
         """Return the same with the noise on the diagonal."""
         S = self.between(C, K)
         S.flat[:: len(S) + 1] += self.noise**2

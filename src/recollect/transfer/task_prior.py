@@ -11,8 +11,10 @@ e ~ N(0, noise^2), a flat offset a (`FLAT` is added to the covariance of u t), a
     reversed   g ~ GP(-m, C + deviation^2 K)     what was good in past runs is bad now
     unrelated  g ~ GP(0, K)                      past runs say how smooth the function is, and nothing else
 
-K is the kernel of all models with unit amplitude and the past runs' median length scales. Deviation and noise are on a
-grid; `prior_process` has the scale and the evidence of each process.
+K is the kernel of all models with unit amplitude and the past runs' median length scales. From five results on there is
+a second K for 'alike', with the length scales that the plain process found in the new results: a task may deviate in
+fewer columns than past tasks vary in. Deviation and noise are on a grid; `prior_process` has the scale and the evidence
+of each process.
 
 Offset and scale are free in shape, but past runs say which are usual. Each process infers a level, the value at g = 0,
 and a spread, the value of one unit of g. Its evidence is multiplied by their density among past runs, over that of a
@@ -44,14 +46,15 @@ from recollect.numerics.linalg import append_cholesky, single_threaded, solve_lo
 from recollect.space.sampling import latin_hypercube
 from recollect.space.space import Space
 from recollect.surrogate.gp import GP, VARIANCE_FLOOR
-from recollect.surrogate.kernels import Hyperparameters, covariance, cross_covariance
+from recollect.surrogate.kernels import Hyperparameters, cross_covariance
 from recollect.surrogate.scaling import compress_tail, standardize, tail_constants
 from recollect.transfer.empirical_prior import EmpiricalPrior
 from recollect.transfer.past_functions import PastFunctions, raw_units
-from recollect.transfer.prior_process import FLAT, SIGNS, Factor, Hypothesis, Process, fit_process
+from recollect.transfer.prior_process import FLAT, SIGNS, Factor, Hypothesis, Process, Structure, fit_process
 from recollect.transfer.sources import Sources
 
 MIN_PLAIN_OBSERVATIONS = 3  # from which on the plain process takes part
+MIN_FITTED_OBSERVATIONS = 5  # from which on its length scales serve the hypothesis 'alike', too
 NOISE_FREE = 1e-4  # standard deviation that stands for "no noise"
 MAX_REFERENCE = 4096  # candidates that are reference points
 LEAST_STANDARD_ERRORS = -2.0  # of the agreement of past runs; with less they have nothing in common
@@ -67,6 +70,7 @@ class TaskPrior:
     unrelated_probability: float = 0.05
     deviations: tuple[float, ...] = (0.1, 0.3, 0.8)  # of the new task from what past runs span
     noises: tuple[float, ...] = (0.01, 0.1, 0.3, 1.0)  # standard deviations of the observation noise
+    fitted_scales: bool = True  # whether the deviation may have the length scales of the plain process
     levels: bool = True  # whether past runs say what values to expect
     reference_points: int = 512  # in a continuous space
     test_after: int | None = 7  # results after which past runs are tested where they promise little; None: never
@@ -123,24 +127,34 @@ class PreparedTaskPrior:
         """
         t, settings = scaled_values(y), self.settings
         mean, features = self.moments(X)
-        K = covariance(X, X, shape=self.shape, hyper=self.hyper)
-        shared: list[Hypothesis] = ["alike", "reversed"]
-        grid = [(shared, True, deviation) for deviation in settings.deviations] + [(["unrelated"], False, 1.0)]
+        hypers: tuple[Hyperparameters, ...] = (self.hyper,)
+        if settings.fitted_scales and plain is not None and len(t) >= MIN_FITTED_OBSERVATIONS:
+            hypers = (self.hyper, Hyperparameters(1.0, plain.lengthscales, 1.0))
+        grid: list[tuple[tuple[Hypothesis, ...], Structure]] = [
+            (("alike",) if kernel else ("alike", "reversed"), Structure(True, deviation, kernel))
+            for kernel in range(len(hypers))
+            for deviation in settings.deviations
+        ]
+        grid.append((("unrelated",), Structure(False, 1.0)))
         factors: list[Factor] = []
         processes: list[Process] = []
         with single_threaded():
-            C = features.T @ features
-            for hypotheses, uses_past, deviation in grid:
+            C, K = features.T @ features, self.kernels(X, X, hypers)
+            for hypotheses, structure in grid:
                 possible = [name for name in hypotheses if settings.probabilities[name] > 0.0]
                 for noise in settings.noises if possible else ():
-                    factor = Factor.of(C, K, uses_past=uses_past, deviation=deviation, noise=noise)
+                    factor = Factor.of(C, K, structure, noise)
                     processes += [fit_process(len(factors), factor, name, t, mean) for name in possible]
                     factors.append(factor)
         weights = self._weights(processes, self._log_levels(processes, factors, y), plain)
         functions = self.functions(X)
         return TaskPriorPosterior(
-            self, X, t, mean, features, functions, tuple(factors), tuple(processes), plain, weights
+            self, hypers, X, t, mean, features, functions, tuple(factors), tuple(processes), plain, weights
         )
+
+    def kernels(self, A: FloatArray, B: FloatArray, hypers: tuple[Hyperparameters, ...]) -> tuple[FloatArray, ...]:
+        """Return the kernel ``(a, b)`` between two sets of points with each of the hyperparameters."""
+        return tuple(cross_covariance(A, B, shape=self.shape, hyper=hyper) for hyper in hypers)
 
     def _log_levels(self, processes: list[Process], factors: list[Factor], y: FloatArray) -> FloatArray:
         """Return how much more probable the level is that each process infers than that of a typical past run."""
@@ -189,6 +203,7 @@ class TaskPriorPosterior:
     """The new task's function as a mixture of Gaussian processes, in units of t."""
 
     prior: PreparedTaskPrior
+    hypers: tuple[Hyperparameters, ...]  # of the kernels that the deviation may have
     X: FloatArray  # (n, d) evaluated points
     t: FloatArray  # (n,) their scaled values
     prior_mean: FloatArray  # m (n,) there
@@ -270,15 +285,24 @@ class TaskPriorPosterior:
         """
         visited = np.concatenate((self.X, pending))
         features = np.hstack((self.features, self.prior.moments(pending)[1])) if len(pending) else self.features
-        K = covariance(visited, visited, shape=self.prior.shape, hyper=self.prior.hyper)
+        factors: dict[tuple[Structure, float], Factor] = {}
         with single_threaded():
-            C = features.T @ features
-            noises = np.full((len(self.factors), len(visited)), NOISE_FREE)
-            if self.prior.finite:
-                noises[:, : len(self.X)] = np.array([[factor.noise] for factor in self.factors])
-            factors = tuple(f.given(C, K, row) for f, row in zip(self.factors, noises, strict=True))
+            C, K = features.T @ features, self._kernels(visited, visited)
+            for factor in self.factors:
+                noises = np.full(len(visited), NOISE_FREE)
+                if self.prior.finite:
+                    noises[: len(self.X)] = factor.noise
+                if (key := self._covariance_given(factor)) not in factors:
+                    factors[key] = factor.given(C, K, noises)
         plain = None if self.plain is None else self.plain.condition(pending, self.plain.mean(pending))
         return ReinterpolatedPosterior(self, visited, features, factors, plain)
+
+    def _covariance_given(self, factor: Factor) -> tuple[Structure, float]:
+        """Return what the covariance given visited points depends on: in a continuum they have no noise."""
+        return factor.structure, factor.noise if self.prior.finite else NOISE_FREE
+
+    def _kernels(self, A: FloatArray, B: FloatArray) -> tuple[FloatArray, ...]:
+        return self.prior.kernels(A, B, self.hypers)
 
     def coefficients(self) -> FloatArray:
         """Return b (k,): the part of the posterior mean that comes from past runs is sum_i b_i z_i.
@@ -289,7 +313,7 @@ class TaskPriorPosterior:
         b = np.zeros(k)
         for weight, process in zip(self.weights, self.processes, strict=False):
             b += weight * SIGNS[process.hypothesis] / k
-            if self.factors[process.factor].uses_past:
+            if self.factors[process.factor].structure.uses_past:
                 own = self.functions @ process.alpha / (k + 1)
                 b += weight * (own - own.mean())
         return b
@@ -300,22 +324,21 @@ class TaskPriorPosterior:
         """Return means and variances ``(h, m)``, given the visited points, of the chosen processes (last: plain)."""
         means, variances = np.zeros((2, len(chosen), len(X)))
         mean, features = self.prior.moments(X)
-        shape, hyper = self.prior.shape, self.prior.hyper
+        processes = [self.processes[h] for h in chosen if h < len(self.processes)]
         with single_threaded():
             C, own = features.T @ self.features, np.einsum("km,km->m", features, features)
-            K = cross_covariance(X, self.X, shape=shape, hyper=hyper)
-            factors, spread = self.factors, (C, K, own)
+            K = self._kernels(X, self.X)
+            spread = (C, K, own)
             if visited is not None:
-                K_visited = cross_covariance(X, visited.X, shape=shape, hyper=hyper)
-                factors, spread = visited.factors, (features.T @ visited.features, K_visited, own)
-            left: dict[int, FloatArray] = {}
-            for row, h in enumerate(chosen):
-                if h < len(self.processes):
-                    process = self.processes[h]
-                    number = process.factor
-                    left[number] = left[number] if number in left else factors[number].variance(*spread)
-                    centre = SIGNS[process.hypothesis] * mean + self.factors[number].between(C, K) @ process.alpha
-                    means[row], variances[row] = centre / process.u, left[number] / process.u**2
+                spread = (features.T @ visited.features, self._kernels(X, visited.X), own)
+            left: dict[tuple[Structure, float], FloatArray] = {}
+            for row, process in enumerate(processes):
+                factor = self.factors[process.factor]
+                key = (factor.structure, factor.noise) if visited is None else self._covariance_given(factor)
+                if key not in left:
+                    left[key] = (factor if visited is None else visited.factors[key]).variance(*spread)
+                centre = SIGNS[process.hypothesis] * mean + factor.between(C, K) @ process.alpha
+                means[row], variances[row] = centre / process.u, left[key] / process.u**2
         plain = self.plain if visited is None else visited.plain
         if plain is not None and chosen[-1:] == [len(self.processes)]:
             means[-1], variances[-1] = plain.predict(X)
@@ -325,9 +348,8 @@ class TaskPriorPosterior:
         """Condition every process on its row of ``values (h, p)``."""
         if len(X_new) == 0:
             return self
-        shape, hyper = self.prior.shape, self.prior.hyper
         mean, features = self.prior.moments(X_new)
-        K, corner = (covariance(X_new, X, shape=shape, hyper=hyper) for X in (self.X, X_new))
+        K, corner = (self._kernels(X_new, X) for X in (self.X, X_new))
         C, own = features.T @ self.features, features.T @ features
         m = np.concatenate((self.prior_mean, mean))
         factors = tuple(
@@ -354,7 +376,7 @@ class ReinterpolatedPosterior:
     posterior: TaskPriorPosterior
     X: FloatArray  # (v, d) evaluated and pending points
     features: FloatArray  # phi (k, v) there
-    factors: tuple[Factor, ...]
+    factors: dict[tuple[Structure, float], Factor]
     plain: GP | None
 
     def components(self, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -24,6 +24,7 @@ from recollect.transfer.task_prior import (
     Factor,
     Hypothesis,
     PreparedTaskPrior,
+    Structure,
     TaskPrior,
     TaskPriorPosterior,
     fit_process,
@@ -118,13 +119,22 @@ class Literal:
 
 
 LITERAL = Literal(sources(), np.concatenate((X, NEW)))
+ROWS = np.concatenate((X, NEW))
+PLAIN = plain_process()
+FITTED = np.array([[literal_kernel(a, b, PLAIN.lengthscales) for b in ROWS] for a in ROWS])
 
 
-def literal_process(hypothesis: str, deviation: float, noise: float) -> tuple[np.ndarray, np.ndarray, float, float]:
+def literal_covariance(structure: Structure) -> np.ndarray:
+    """The prior covariance of g and its offset at X and NEW."""
+    S = structure.deviation**2 * (LITERAL.K, FITTED)[structure.kernel] + FLAT
+    return S + LITERAL.C if structure.uses_past else S
+
+
+def literal_process(hypothesis: str, structure: Structure, noise: float) -> tuple[np.ndarray, np.ndarray, float, float]:
     """Mean and covariance of t at NEW, the scale, and the evidence, by scipy and one dense covariance."""
     n, t = len(X), scaled_values(Y)
     mean = SIGNS[hypothesis] * LITERAL.mean
-    S = deviation**2 * LITERAL.K + FLAT + (LITERAL.C if hypothesis != "unrelated" else 0.0)
+    S = literal_covariance(structure)
     observed = S[:n, :n] + noise**2 * np.eye(n)
 
     def log_density(u: float) -> float:
@@ -147,12 +157,13 @@ def test_moments_and_functions_are_those_of_a_literal_em() -> None:
 
 
 def test_every_process_predicts_like_a_dense_gaussian_process() -> None:
-    posterior = prepared().fit(X, Y, None)
+    posterior = prepared().fit(X, Y, PLAIN)
     means, variances = posterior._predictions(NEW, list(range(len(posterior.processes))))
-    assert len(means) == 12 + 12 + 4
+    assert len(means) == (12 + 12) + 12 + 4
+    assert {p.hypothesis for p in posterior.processes if posterior.factors[p.factor].structure.kernel} == {"alike"}
     for process, mean, variance in zip(posterior.processes, means, variances, strict=True):
         factor = posterior.factors[process.factor]
-        expected = literal_process(process.hypothesis, factor.deviation, factor.noise)
+        expected = literal_process(process.hypothesis, factor.structure, factor.noise)
         assert process.u == pytest.approx(expected[2], rel=1e-4)
         np.testing.assert_allclose(mean, expected[0], atol=2e-4)
         np.testing.assert_allclose(variance, np.diagonal(expected[1]), rtol=1e-3, atol=1e-8)
@@ -160,15 +171,23 @@ def test_every_process_predicts_like_a_dense_gaussian_process() -> None:
 
 
 def test_processes_are_averaged_by_prior_probability_and_evidence() -> None:
-    plain, settings = plain_process(), TaskPrior(plain_probability=0.4, levels=False)
+    plain, settings = PLAIN, TaskPrior(plain_probability=0.4, levels=False)
     posterior = settings.prepare(sources(), REFERENCE, finite=False).fit(X, Y, plain)
-    parts = {"alike": 0.6 * 0.92 / 12, "reversed": 0.6 * 0.03 / 12, "unrelated": 0.6 * 0.05 / 4}
+    parts = {"alike": 0.6 * 0.92 / 24, "reversed": 0.6 * 0.03 / 12, "unrelated": 0.6 * 0.05 / 4}
     raw = [parts[p.hypothesis] * math.exp(p.log_evidence) for p in posterior.processes]
     raw.append(0.4 * math.exp(plain_log_evidence(plain)))
     np.testing.assert_allclose(posterior.weights, np.array(raw) / sum(raw), rtol=1e-8)
     names: tuple[Hypothesis, ...] = ("alike", "reversed", "unrelated", "plain")
     assert sum(posterior.probability(name) for name in names) == pytest.approx(1.0)
     assert posterior.probability("plain") == pytest.approx(raw[-1] / sum(raw))
+
+
+def test_length_scales_of_the_plain_process_take_part_from_five_results_on() -> None:
+    def kernels(n: int, **settings: Any) -> int:
+        return len(prepared(**settings).fit(X[:n], Y[:n], PLAIN).hypers)
+
+    assert [kernels(4), kernels(5), kernels(5, fitted_scales=False)] == [1, 2, 1]
+    assert len(prepared().fit(X, Y, None).hypers) == 1
 
 
 def test_evidence_integrates_over_a_flat_offset() -> None:
@@ -188,7 +207,7 @@ def test_evidence_integrates_over_a_flat_offset() -> None:
 
 def test_the_scale_is_where_the_evidence_is_highest() -> None:
     t, mean = scaled_values(Y), LITERAL.mean[:7]
-    factor = Factor.of(LITERAL.C[:7, :7], LITERAL.K[:7, :7], uses_past=True, deviation=0.3, noise=0.1)
+    factor = Factor.of(LITERAL.C[:7, :7], (LITERAL.K[:7, :7],), Structure(True, 0.3), noise=0.1)
     process = fit_process(0, factor, "alike", t, mean)
     S = 0.3**2 * LITERAL.K[:7, :7] + LITERAL.C[:7, :7] + FLAT + 0.1**2 * np.eye(7)
     density = multivariate_normal(mean, S)
@@ -209,12 +228,12 @@ def test_the_plain_evidence_is_the_density_of_the_values_less_the_price_of_its_f
 
 
 def test_conditioning_is_the_fit_with_more_values_at_the_same_scale() -> None:
-    posterior = prepared().fit(X, Y, None)
+    posterior = prepared().fit(X, Y, PLAIN)
     pending, at, t = NEW[:2], NEW[2:], np.array([0.3, -0.2])
     means, variances = posterior.condition(pending, t)._predictions(at, list(range(len(posterior.processes))))
     for h, process in enumerate(posterior.processes):
         factor = posterior.factors[process.factor]
-        mean, spread, u, _ = literal_process(process.hypothesis, factor.deviation, factor.noise)
+        mean, spread, u, _ = literal_process(process.hypothesis, factor.structure, factor.noise)
         gain = spread[2:, :2] @ np.linalg.inv(spread[:2, :2] + (factor.noise / u) ** 2 * np.eye(2))
         np.testing.assert_allclose(means[h], mean[2:] + gain @ (t - mean[:2]), atol=2e-3)
         np.testing.assert_allclose(variances[h], np.diagonal(spread[2:, 2:] - gain @ spread[:2, 2:]), rtol=2e-3)
@@ -222,7 +241,7 @@ def test_conditioning_is_the_fit_with_more_values_at_the_same_scale() -> None:
 
 @pytest.mark.parametrize("finite", [False, True])
 def test_reinterpolation_keeps_the_means_and_leaves_no_variance_at_visited_points(finite: bool) -> None:
-    posterior = TaskPrior().prepare(sources(), REFERENCE, finite=finite).fit(X, Y, plain_process())
+    posterior = TaskPrior().prepare(sources(), REFERENCE, finite=finite).fit(X, Y, PLAIN)
     pending, at = NEW[:2], NEW[2:]
     given = posterior.reinterpolated(pending)
     everything = list(range(len(posterior.weights)))
@@ -233,7 +252,7 @@ def test_reinterpolation_keeps_the_means_and_leaves_no_variance_at_visited_point
     rows = np.r_[0:9]  # evaluated and pending points among those of the literal covariance
     for h, process in enumerate(posterior.processes):
         factor = posterior.factors[process.factor]
-        S = factor.deviation**2 * LITERAL.K + FLAT + (LITERAL.C if factor.uses_past else 0.0)
+        S = literal_covariance(factor.structure)
         noises = np.where(rows < 7, factor.noise if finite else 1e-4, 1e-4)
         gain = S[9:][:, rows] @ np.linalg.inv(S[np.ix_(rows, rows)] + np.diag(noises**2))
         expected = np.diagonal(S[9:, 9:] - gain @ S[rows, 9:]) / process.u**2
@@ -241,7 +260,7 @@ def test_reinterpolation_keeps_the_means_and_leaves_no_variance_at_visited_point
 
 
 def test_the_mixture_has_the_moments_of_its_processes() -> None:
-    posterior = prepared().fit(X, Y, plain_process())
+    posterior = prepared().fit(X, Y, PLAIN)
     weights, means, variances = posterior.components(NEW)
     mean, variance = posterior.predict(NEW)
     draws = [weights @ (v + m**2) for m, v in zip(means.T, variances.T, strict=True)]
@@ -269,7 +288,7 @@ def test_one_past_run_leaves_more_uncertainty_than_ten_copies_of_it() -> None:
     few, many = (TaskPrior().prepare(runs, REFERENCE, finite=False) for runs in (one, copies))
     variances = [np.square(prior.moments(one.data(0).X)[1]).sum(axis=0) for prior in (few, many)]
     assert (variances[1] < variances[0]).all()
-    assert np.isfinite(few.fit(X, Y, plain_process()).predict(NEW)).all()
+    assert np.isfinite(few.fit(X, Y, PLAIN).predict(NEW)).all()
     coefficients = many.fit(X, Y, None).coefficients()
     np.testing.assert_allclose(coefficients, coefficients[0])
 
@@ -322,7 +341,7 @@ def test_values_at_a_level_that_no_past_run_had_speak_against_alike() -> None:
 
 
 def test_among_candidates_what_looks_like_noise_is_part_of_the_value() -> None:
-    finite = TaskPrior().prepare(sources(), REFERENCE, finite=True).fit(X, Y, plain_process())
+    finite = TaskPrior().prepare(sources(), REFERENCE, finite=True).fit(X, Y, PLAIN)
     incumbents, lowest = finite.incumbents(X), finite.components(X)[1].min(axis=1)
     np.testing.assert_allclose(incumbents[:-1], scaled_values(Y).min())
     assert incumbents[-1] == lowest[-1]  # of the plain process, which decides as gp does
@@ -331,12 +350,12 @@ def test_among_candidates_what_looks_like_noise_is_part_of_the_value() -> None:
     np.testing.assert_allclose(
         whole - latent, np.repeat(finite.noise_variances()[:, None], len(NEW), axis=1), atol=1e-9
     )
-    continuous = prepared().fit(X, Y, plain_process())
+    continuous = prepared().fit(X, Y, PLAIN)
     np.testing.assert_allclose(continuous.incumbents(X), continuous.components(X)[1].min(axis=1))
 
 
 def test_nothing_given_changes_nothing() -> None:
-    posterior: TaskPriorPosterior = prepared().fit(X, Y, plain_process())
+    posterior: TaskPriorPosterior = prepared().fit(X, Y, PLAIN)
     assert posterior.condition(NEW[:0], np.empty(0)) is posterior
 
 

@@ -12,8 +12,9 @@ one reflected run (``copies``). ``--count`` limits how many past runs there are.
 A method may carry other settings of its prior: ``task-prior:plain_probability=0.3,noises=0.1/0.3``. Every finished run
 is appended to a CSV file; the same command resumes. The report has mean log regret (mean over the evaluations 2 to 50
 of the log of 100 x mean normalised regret + 0.05), its difference to the first method, 100 x mean normalised regret, p
-of the two-sided Wilcoxon test over tasks against the first method (repetitions of a task are averaged), and after how
-many trials that one is as good as this one after 5 and after 10. One run of many may decide the log of a mean; the last
+of the two-sided Wilcoxon test over tasks against the first method (repetitions of a task are averaged; < if the method
+has the lower regrets by that test, > if the higher), and after how many trials the first method is as good as this one
+after 5 and after 10. One run of many may decide the log of a mean; the last
 lines therefore have the mean over runs of the same logs of each run, too, with the Wilcoxon test over the tasks of all
 tables, and in how many runs a method is more than one point of 100 better and worse. ``--report`` prints it from a
 finished file, packed or not.
@@ -34,6 +35,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.stats import rankdata
 
 import recollect
 from recollect.bench import Benchmark, from_table, load
@@ -221,6 +223,13 @@ def far_apart(gains: list[np.ndarray]) -> str:
     return f"by more than 1 better {better}, worse {worse} after 10, {late} and {late_worse} at the end"
 
 
+def tested(first: np.ndarray, own: np.ndarray) -> str:
+    """Return p of the Wilcoxon test, and whose regrets are lower by it: a mean may be the other way round."""
+    gap = (own - first)[own != first]
+    direction = float(np.sign(gap) @ rankdata(np.abs(gap)))
+    return f"{signed_rank(first, own):.3f}{'<' if direction < 0 else '>' if direction > 0 else '='}"
+
+
 def catch_up(first: np.ndarray, own: np.ndarray, trials: int) -> str:
     """After how many trials the first method is as good as the other one after ``trials``, on average."""
     reached = np.flatnonzero(first.mean(axis=0) <= own.mean(axis=0)[trials - 1])
@@ -269,7 +278,7 @@ def report(results: dict[Cell, np.ndarray], options: argparse.Namespace) -> None
                 ends[method].append((first - own)[:, [9, -1]])
                 shown = " ".join(f"{own[:, n - 1].mean():6.2f}" for n in SHOWN if n <= own.shape[1])
                 a, b = curves.by_task(first), curves.by_task(own)
-                p = " ".join(f"{signed_rank(a[:, n - 1], b[:, n - 1]):.3f}" for n in TESTED if n <= own.shape[1])
+                p = " ".join(tested(a[:, n - 1], b[:, n - 1]) for n in TESTED if n <= own.shape[1])
                 numbers = f"{len(own):4} {log_regret(own):6.2f} {log_regret(own) - log_regret(first):+6.2f}"
                 replaced = ", ".join(catch_up(first, own, n) for n in REPLACED)
                 print(f"{name:<19}{method:<40}{numbers}  {shown}   {p}   {replaced}")

@@ -4,7 +4,7 @@
 
 Draws the mean normalised regret of plain Bayesian optimization (`gp`) and of the default method (`task-prior`) with
 past runs of all other tasks, on four benchmarks, from the results that `task_prior_study.py` has packed: 24 tasks of
-each, twice, the same for both.
+each, five times, the same for both.
 """
 
 from __future__ import annotations

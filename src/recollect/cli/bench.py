@@ -26,7 +26,7 @@ PAGES = "Documentation: recollect help experiments, recollect help benchmarks"
 app = typer.Typer(name="bench", help=HELP, epilog=PAGES, no_args_is_help=True, rich_markup_mode=None)
 PIPED_WIDTH = 180  # columns of a list that is not printed to a terminal
 TABLES_HELP = "main, ablation, transform, dilution, rho, versions, methods, summary, seconds, or all (without seconds)."
-Results = Annotated[list[Path], typer.Argument(help="Result files (.csv, .csv.gz), or folders with a runs.csv.")]
+Results = Annotated[list[Path], typer.Argument(help="Result files (.csv, .csv.gz, .csv.xz), or folders with runs.csv.")]
 Benchmarks = Annotated[list[str] | None, typer.Option(help="Only this benchmark; may be repeated.")]
 FigureChoice = StrEnum("FigureChoice", ["all", "regret", "ranks", "weights", "difference"])
 
@@ -70,7 +70,7 @@ def run(
 @app.command()
 def pack(
     results: Annotated[list[Path], typer.Argument(help="Results: folders or files.")],
-    out: Annotated[Path, typer.Option(help="File to write (.csv.gz, or .csv).")],
+    out: Annotated[Path, typer.Option(help="File to write (.csv.gz, .csv.xz or .csv).")],
 ) -> None:
     """Write completed runs to one small file.
 
@@ -78,11 +78,11 @@ def pack(
 
     Example: recollect bench pack quick --out quick.csv.gz
     """
-    from recollect.bench.experiment.results import load_results, pack_results
+    from recollect.bench.experiment.results import PACKED_ENDINGS, load_results, pack_results
 
     _refuse_input(out, results)
-    if not out.name.endswith((".csv", ".csv.gz")):
-        raise InputError(f"{out}: expected a name that ends in .csv.gz or .csv")
+    if not out.name.endswith(PACKED_ENDINGS):
+        raise InputError(f"{out}: expected a name that ends in .csv.gz, .csv.xz or .csv")
     runs = load_results(results)
     pack_results(runs, out)
     typer.echo(f"{out}: {len(runs)} runs, {out.stat().st_size / 1e3:,.0f} kB")

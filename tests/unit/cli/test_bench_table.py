@@ -49,7 +49,7 @@ def test_results_are_not_overwritten_by_tables_or_packed_results(tmp_path: Path)
             command([given], out=file)
         with pytest.raises(InputError, match="results are read from"):
             pack_command([given], out=file)
-    with pytest.raises(InputError, match=r"x\.zip: expected a name that ends in \.csv\.gz or \.csv"):
+    with pytest.raises(InputError, match=r"x\.zip: expected a name that ends in \.csv\.gz, \.csv\.xz or \.csv"):
         pack_command([file], out=tmp_path / "x.zip")
     assert file.read_bytes() == before
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import gzip
+import lzma
 from pathlib import Path
 
 import numpy as np
@@ -60,8 +61,9 @@ def test_pandas_reads_it_in_one_line(tmp_path: Path) -> None:
     assert tuple(frame.columns) == FIELDS
     assert frame.loc[0, "task"] == "one, two"
     assert [float(value) for value in frame.loc[0, "values"].split()][2] == 0.3
-    pack_results([RUN], tmp_path / "packed.csv.gz")
-    assert pandas.read_csv(tmp_path / "packed.csv.gz").loc[0, "best"] == 0.1
+    for name in ("packed.csv.gz", "packed.csv.xz"):
+        pack_results([RUN], tmp_path / name)
+        assert pandas.read_csv(tmp_path / name).loc[0, "best"] == 0.1
 
 
 def test_regret_is_normalised_with_the_ends_of_the_task() -> None:
@@ -103,11 +105,14 @@ def test_ends_may_be_numpys_numbers(tmp_path: Path) -> None:
     assert (found.best, found.worst) == (0.1, 0.5)
 
 
-def test_a_name_without_gz_is_not_compressed(tmp_path: Path) -> None:
-    pack_results([RUN], tmp_path / "plain.csv")
-    pack_results([RUN], tmp_path / "packed.csv.gz")
-    assert (tmp_path / "plain.csv").read_bytes() == gzip.decompress((tmp_path / "packed.csv.gz").read_bytes())
-    assert [run.key for run in read_results(tmp_path / "plain.csv")] == [RUN.key]
+def test_the_name_says_how_results_are_compressed(tmp_path: Path) -> None:
+    paths = [tmp_path / f"packed.csv{ending}" for ending in ("", ".gz", ".xz")]
+    for path in paths:
+        pack_results([RUN], path)
+    plain, gz, xz = (path.read_bytes() for path in paths)
+    assert plain == gzip.decompress(gz) == lzma.decompress(xz)
+    for path in paths:
+        assert [run.key for run in read_results(path)] == [RUN.key]
 
 
 def test_runs_of_any_length_are_read_back(tmp_path: Path) -> None:
@@ -146,10 +151,11 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path, text: str, message:
     path.write_text(text)
     with pytest.raises(InputError, match=f"runs.csv, {message}"):
         read_results(path)
-    packed = tmp_path / "runs.csv.gz"
-    packed.write_bytes(gzip.compress(text.encode())[:-4])
-    with pytest.raises(InputError, match="cannot be read"):
-        read_results(packed)
+    for packed, compress in ((tmp_path / "runs.csv.gz", gzip.compress), (tmp_path / "runs.csv.xz", lzma.compress)):
+        for damaged in (compress(text.encode())[:-4], b"no archive"):
+            packed.write_bytes(damaged)
+            with pytest.raises(InputError, match="cannot be read"):
+                read_results(packed)
 
 
 def test_ends_the_wrong_way_round_are_refused(tmp_path: Path) -> None:

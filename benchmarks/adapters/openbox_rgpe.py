@@ -1,11 +1,15 @@
 """OpenBox's Bayesian optimization with its own RGPE over past runs, asked and told.
 
 Everything is left to OpenBox as it chooses by itself: ranking weights over Gaussian processes (random forests where
-there are many categories), a warm start from the best configurations of past runs, expected improvement.
+there are many categories), a warm start from the best configurations of past runs, expected improvement. All past runs
+take part, or as many, drawn at random, as the argument says (``openbox_rgpe.py 10``): a suggestion takes time in
+proportion.
 """
 
 from __future__ import annotations
 
+import random
+import sys
 import tempfile
 from typing import Any
 
@@ -54,7 +58,10 @@ def search_space(content: dict[str, Any]) -> ConfigurationSpace:
 class OpenBox:
     def __init__(self, setting: dict[str, Any]) -> None:
         self.space = search_space(setting["space"])
-        histories = [self.history(run) for run in setting["past"]] or None
+        past = setting["past"]
+        if len(sys.argv) > 1:
+            past = random.Random(setting["seed"]).sample(past, min(int(sys.argv[1]), len(past)))
+        histories = [self.history(run) for run in past] or None
         folder = tempfile.mkdtemp(prefix="openbox-")
         options = {"output_dir": folder, "random_state": setting["seed"], "logger_kwargs": {"level": "ERROR"}}
         self.advisor = Advisor(self.space, transfer_learning_history=histories, task_id="new", **options)

@@ -61,6 +61,7 @@ def test_what_a_library_prints_is_no_answer_and_its_numpy_values_are(tmp_path: P
         ("optuna_sampler.py TPESampler", "optuna"),
         ("smac3.py", "smac"),
         ("openbox_rgpe.py", "openbox"),
+        ("openbox_rgpe.py 1", "openbox"),
         ("botorch_multitask.py 2", "botorch"),
         ("syne_tune_transfer.py copula", "syne_tune"),
         ("syne_tune_transfer.py box", "syne_tune"),

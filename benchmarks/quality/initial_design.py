@@ -1,4 +1,4 @@
-"""Why are the first ten evaluations of ``gp`` on svm-grid worse than ten random ones?
+"""Why are the first ten evaluations of ``gp+paper`` on svm-grid worse than ten random ones?
 
     python benchmarks/quality/initial_design.py --data DIR [--repetitions 5]
 
@@ -38,7 +38,7 @@ def main() -> None:
     where = {repr(config): at for at, config in enumerate(grid)}
     designs = []
     for seed in range(options.repetitions * len(tasks)):
-        optimizer = recollect.Optimizer(benchmark.space, method="gp", seed=seed, candidates=grid)
+        optimizer = recollect.Optimizer(benchmark.space, method="gp+paper", seed=seed, candidates=grid)
         designs.append([where[repr(config)] for config in optimizer.ask(POINTS)])
     picked = kernels[np.concatenate(designs)]
 

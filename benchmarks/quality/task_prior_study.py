@@ -10,11 +10,11 @@ their values changed (``negated``), turned around within their range (``reflecte
 one reflected run (``copies``). ``--count`` limits how many past runs there are.
 
 A method may carry other settings of its prior: ``task-prior:plain_probability=0.3,noises=0.1/0.3``. Every finished run
-is appended to a CSV file; the same command resumes. The report has mean log regret (mean over the evaluations 2 to 50
-of the log of 100 x mean normalised regret + 0.05), its difference to the first method, 100 x mean normalised regret, p
-of the two-sided Wilcoxon test over tasks against the first method (repetitions of a task are averaged; < if the method
-has the lower regrets by that test, > if the higher), and after how many trials the first method is as good as this one
-after 5 and after 10. One run of many may decide the log of a mean; the last
+is appended to a CSV file; the same command resumes. The report, of the tasks that all methods have, has mean log regret
+(mean over the evaluations 2 to 50 of the log of 100 x mean normalised regret + 0.05), its difference to the first
+method, 100 x mean normalised regret, p of the two-sided Wilcoxon test over tasks against the first method (repetitions
+of a task are averaged; < if the method has the lower regrets by that test, > if the higher), and after how many trials
+the first method is as good as this one after 5 and after 10. One run of many may decide the log of a mean; the last
 lines therefore have the mean over runs of the same logs of each run, too, with the Wilcoxon test over the tasks of all
 tables, and in how many runs a method is more than one point of 100 better and worse. ``--report`` prints it from a
 finished file, packed or not.
@@ -259,9 +259,21 @@ def curves_of(results: dict[Cell, np.ndarray], cells: set[Cell], table: str, kin
     return Curves([task for task, _ in common], regrets)
 
 
+def chosen(results: dict[Cell, np.ndarray], options: argparse.Namespace) -> set[Cell]:
+    """Return the finished runs that the options name, on whichever tasks."""
+    seeds = range(options.first_seed, options.first_seed + options.seeds)
+    return {
+        cell
+        for cell in results
+        if cell.seed in seeds
+        and cell.method in options.methods
+        and (cell.method == "gp" or (cell.source == options.source and cell.count == options.count))
+    }
+
+
 def report(results: dict[Cell, np.ndarray], options: argparse.Namespace) -> None:
     """One block per kind of past runs: every method on every table, and the mean over tables."""
-    cells = set(wanted(options))
+    cells = chosen(results, options)
     for kind in options.kinds:
         print(f"\npast runs: {options.source}, {kind}, {options.count or 'all'}. Runs, mean log regret, difference,")
         print(f"100 x regret after {SHOWN}, p of the Wilcoxon test at {TESTED}, trials that {REPLACED} replace")
@@ -302,7 +314,7 @@ def main() -> None:
     parser.add_argument("--kinds", nargs="+", default=["true"], choices=KINDS)
     parser.add_argument("--source", default="random", choices=["random", "gp"], help="how past runs were made")
     parser.add_argument("--count", type=int, default=0, help="number of past runs; 0 means one on each other task")
-    parser.add_argument("--tasks", type=int, default=None, help="a sample of this many tasks of each table")
+    parser.add_argument("--tasks", type=int, default=None, help="run a sample of this many tasks of each table")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=1)

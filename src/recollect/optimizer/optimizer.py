@@ -87,7 +87,7 @@ class Optimizer:
                 without a model is random search. Runs that cannot be used are left out with a warning. Of more than
                 a few hundred, each suggestion uses those that are chosen for it (`Method.screening`).
             method: Name of a method, see `methods`, or a `Method`.
-            horizon: Number of trials planned in all; the influence of past runs fades until then.
+            horizon: Number of trials planned in all; ranking weights drop past runs more readily towards it.
             seed: Seed of all random numbers; None takes fresh entropy.
             candidates: Limits suggestions to these configurations.
             direction: "minimize" or "maximize".

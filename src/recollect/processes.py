@@ -39,6 +39,7 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 START_SECONDS = 60.0  # that a worker may take to connect
+LONGEST_POLL = 86_400.0  # seconds; operating systems take no more than 24 days at once
 EXIT_SECONDS = 5.0  # that a worker may take to exit after its connection has closed
 ITEMS_PER_PROCESS = 2  # one in work and one waiting, so that no worker idles while the caller handles an answer
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -124,10 +125,19 @@ class _WorkerProcess:
     process: subprocess.Popen[bytes]
     connection: Connection
 
+    def _answers_within(self, time_limit: float | None) -> bool:
+        if time_limit is None:
+            return self.connection.poll(None)
+        end = time.monotonic() + time_limit
+        while (left := end - time.monotonic()) > LONGEST_POLL:
+            if self.connection.poll(LONGEST_POLL):
+                return True
+        return self.connection.poll(max(left, 0.0))
+
     def call(self, item: bytes, time_limit: float | None) -> Any:
         try:
             self.connection.send_bytes(item)
-            if not self.connection.poll(time_limit):
+            if not self._answers_within(time_limit):
                 raise TimeLimitError(f"stopped after the time limit of {time_limit:g} s")
             answer, error = pickle.loads(self.connection.recv_bytes())
         except (EOFError, OSError) as lost:

@@ -285,3 +285,11 @@ def test_no_item_is_no_work() -> None:
 def test_senseless_settings_are_refused(processes: int, limit: float | None) -> None:
     with pytest.raises(InputError, match="expected"):
         results(math.factorial, [1], processes=processes, time_limit=limit)
+
+
+def test_a_time_limit_may_be_longer_than_an_operating_system_waits_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert results(math.factorial, range(2), processes=1, time_limit=1e9) == {0: 1, 1: 1}
+    monkeypatch.setattr(processes, "LONGEST_POLL", 0.01)
+    assert results(time.sleep, [0.1], processes=1, time_limit=30.0) == {0.1: None}
+    (outcome,) = results(time.sleep, [30], processes=1, time_limit=0.05).values()
+    assert isinstance(outcome, TimeLimitError)

@@ -18,8 +18,8 @@ from recollect.analysis.run_data import RunData
 from recollect.errors import ConfigError
 from recollect.runs.run import Run
 from recollect.space.space import Space
-from recollect.storage.open import quiet_optuna
 from recollect.storage.optuna_conversion import distributions, frozen_trial
+from recollect.storage.optuna_log import quiet_optuna
 
 if TYPE_CHECKING:
     from optuna.study import Study

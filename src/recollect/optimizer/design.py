@@ -26,6 +26,19 @@ MAX_PREDICTIONS = 2_000_000
 MIN_SOBOL_POINTS, TRIALS_PER_POINT = 3, 6  # a Sobol design takes at most every sixth trial, but at least three
 
 
+def planned_design(
+    method: Method, space: Space, candidates: FloatArray | None,
+    *, learned: PreparedTaskPrior | Sources | None, size: int, rng: np.random.Generator,
+) -> FloatArray:  # fmt: skip
+    """Return the design; one that is learned continues beyond its size, in case its first points all fail."""
+    if method.design.kind != "portfolio" or learned is None:
+        return draw_design(method, space, candidates, size=size, rng=rng)
+    longer = max(size, POINTS_WITHOUT_PAST)
+    if isinstance(learned, PreparedTaskPrior):
+        return prior_design(learned, space, candidates, size=longer, rng=rng)
+    return learned_design(method, space, candidates, sources=learned, size=longer, rng=rng)
+
+
 def draw_design(
     method: Method, space: Space, candidates: FloatArray | None, *, size: int, rng: np.random.Generator
 ) -> FloatArray:

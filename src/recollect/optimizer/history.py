@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from recollect.numerics.arrays import BoolArray, FloatArray, row_key
-from recollect.runs.run import Direction, Run, State, Trial, sign_of
+from recollect.errors import ConfigError, InputError, InputTypeError
+from recollect.numerics.arrays import BoolArray, FloatArray
+from recollect.runs.run import Direction, Run, State, Trial, check_configs, sign_of
+from recollect.space.space import Space
 
 INITIAL_ROWS = 64
 
@@ -61,17 +63,17 @@ class History:
             setattr(other, name, value.copy() if isinstance(value, list | set | GrowingRows) else value)
         return other
 
-    def append(self, x: FloatArray, trial: Trial) -> None:
-        """Add a trial with its encoding (d,), which is nan if the trial is far from the space searched."""
+    def append(self, x: FloatArray, trial: Trial, key: bytes) -> None:
+        """Add a trial with its encoding (d,), which is nan if the trial has no place in the space searched."""
         learned = trial.learned_value
         placed = not np.isnan(x).all()
         self._trials.append(trial)
         self._X.append(x)
         self._y.append(np.nan if learned is None or not placed else self._sign * learned)
-        self._keys.add(row_key(x))
+        self._keys.add(key)
         self._run = None
         self.usable += learned is not None
-        if trial.state is State.FAILED:
+        if trial.state is State.FAILED and placed:
             self._failed.append(x)
         if trial.value is not None and (self._best is None or self._sign * trial.value < self._sign * self.best_value):
             self._best = trial
@@ -81,7 +83,7 @@ class History:
         return len(self._trials)
 
     def __contains__(self, key: object) -> bool:
-        """Return whether a trial has an encoding with this key."""
+        """Return whether a trial has this key."""
         return key in self._keys
 
     @property
@@ -125,3 +127,16 @@ class History:
 
     def _modelled(self) -> BoolArray:
         return ~np.isnan(self._y.rows[:, 0])
+
+
+def check_resumed(run: object, space: Space, direction: Direction) -> None:
+    """Raise an error unless a run can be resumed; trials without a result may be incomplete."""
+    if not isinstance(run, Run):
+        raise InputTypeError(f"run must be a recollect.Run, got {type(run).__name__}")
+    if run.direction != direction:
+        directions = f"direction {run.direction!r}, but this optimizer has {direction!r}"
+        raise InputError(f"the run to resume has {directions}")
+    try:
+        check_configs(space, run.trials)
+    except ConfigError as error:
+        raise ConfigError(f"the run to resume: {error.reason}", error.number) from None

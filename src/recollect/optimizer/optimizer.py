@@ -1,7 +1,7 @@
 """`Optimizer`: suggests configurations and learns from their values. The one stateful class in the numerical path.
 
 Its state is the run so far, what is pending, and the fitted model. Every suggestion draws from its own random stream,
-numbered by how many trials are finished or pending: the same seed and the same history give the same suggestions.
+numbered by how many trials are finished or pending: the same seed and the same calls give the same suggestions.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any, overload
 
 import numpy as np
 
-from recollect.errors import FailedTrialWarning, InputError, InputTypeError, NumericalError
+from recollect.errors import ExhaustedError, FailedTrialWarning, InputError, InputTypeError, NumericalError
 from recollect.numerics.arrays import BoolArray, FloatArray, row_key
 from recollect.numerics.linalg import single_threaded
 from recollect.optimizer import catalog
 from recollect.optimizer.default_method import DEFAULT_METHOD
-from recollect.optimizer.design import design_size, draw_design, learned_design, prior_design
+from recollect.optimizer.design import design_size, draw_design, planned_design
 from recollect.optimizer.explanation import Explanation, WeightSum, explain
-from recollect.optimizer.history import History
+from recollect.optimizer.history import History, check_resumed
 from recollect.optimizer.method import POINTS_WITHOUT_PAST, Method
 from recollect.optimizer.model import FittedModel, TransferContext, fit_model, make_transfer_context
 from recollect.optimizer.past_runs import (
@@ -55,9 +55,8 @@ class _Pending:
 class Optimizer:
     """Bayesian optimization by ask and tell, with a warm start from past runs.
 
-    Threads may share an optimizer: its methods wait for each other, so one `ask` at a time is computed. An optimizer
-    can be pickled and copied at any time (`pickle`, `copy.copy`, `copy.deepcopy`). The copy is independent of the
-    original, and given the same results it makes the same suggestions.
+    Threads may share an optimizer: its methods wait for each other. It can be pickled and copied at any time; the copy
+    is independent of the original and, given the same results, makes the same suggestions.
 
     Examples:
         >>> optimizer = recollect.Optimizer({"lr": (1e-5, 1e-1, "log"), "depth": (1, 8)}, past=memory.past(space))
@@ -191,7 +190,7 @@ class Optimizer:
         with self._lock, single_threaded():
             if self._region.candidates is not None and number > self._free.sum():
                 raise self._region.exhausted(number, self._free)
-            configs = [self._ask_one() for _ in range(number)]
+            configs = self._ask_several(number)
             if self._screened is not None:
                 self._screened.fit_behind(*self._history.modelled())
         return configs[0] if count is None else configs
@@ -221,7 +220,7 @@ class Optimizer:
             message = f"the value {as_number(value, 'tell')} is not finite: the trial counts as failed"
             warnings.warn(message, FailedTrialWarning, stacklevel=2)
         with self._lock:
-            pending = self._pending.pop(row_key(x), None)
+            pending = self._pending.pop(self._region.key(x, config), None)
             notes = (() if pending is None else pending.notes) + trial.notes
             self._record(x, replace(trial, notes=notes + ((TOO_FAR,) if np.isnan(x).all() else ())))
 
@@ -237,7 +236,7 @@ class Optimizer:
             ConfigError: If the configuration does not belong to the space.
         """
         x = self._region.encode(config)
-        key = row_key(x)
+        key = self._region.key(x, config)
         with self._lock:
             if key not in self._pending:
                 self._take(key)
@@ -252,7 +251,7 @@ class Optimizer:
         Raises:
             InputError: If the configuration is not pending.
         """
-        key = row_key(self._region.encode(config))
+        key = self._region.key(self._region.encode(config), config)
         with self._lock:
             if self._pending.pop(key, None) is None:
                 raise InputError(f"cancel: this configuration is not pending: {dict(config)!r}")
@@ -271,6 +270,16 @@ class Optimizer:
             return explain(
                 self._method, self._history, self._past, model=self._model, last=self._last, weights=self._weights
             )
+
+    def _ask_several(self, count: int) -> list[Config]:
+        configs: list[Config] = []
+        try:
+            configs.extend(self._ask_one() for _ in range(count))
+        except ExhaustedError:  # none is suggested
+            for config in configs:
+                self.cancel(config)
+            raise
+        return configs
 
     def _ask_one(self) -> Config:
         suggestion = self._choose()
@@ -333,17 +342,11 @@ class Optimizer:
         return next((Suggestion(x, reason.format(number)) for number, x in untaken), None)
 
     def _draw_design(self, size: int) -> FloatArray:
-        """Return the design; a learned one continues beyond its size, in case its first points all fail."""
-        rng, context = self._stream(DESIGN), self._transfer_context()
+        context = self._transfer_context()
         if self._screened is not None and context.choice is not (first := self._screened.first)[0]:
             context = self._make_context(first)
-        sources = context.sources
-        if self._method.design.kind != "portfolio" or sources is None:
-            return draw_design(self._method, self._space, self._all_candidates(), size=size, rng=rng)
-        longer = max(size, POINTS_WITHOUT_PAST)
-        if context.prior is not None:
-            return prior_design(context.prior, self._space, self._all_candidates(), size=longer, rng=rng)
-        return learned_design(self._method, self._space, self._all_candidates(), sources=sources, size=longer, rng=rng)
+        learned, rng = context.prior or context.sources, self._stream(DESIGN)
+        return planned_design(self._method, self._space, self._all_candidates(), learned=learned, size=size, rng=rng)
 
     def _transfer_context(self) -> TransferContext:
         chosen = None if self._screened is None else self._screened.given(*self._history.modelled())
@@ -376,8 +379,8 @@ class Optimizer:
         return np.array(rows).reshape(-1, len(self._space.names))
 
     def _record(self, x: FloatArray, trial: Trial) -> None:
-        self._history.append(x, trial)
-        self._take(row_key(x))
+        self._history.append(x, trial, key := self._region.key(x, trial.config))
+        self._take(key)
         self._stale = self._stale or trial.learned_value is not None
 
     def _take(self, key: bytes) -> None:
@@ -386,15 +389,10 @@ class Optimizer:
             self._free[self._region.index[key]] = False
 
     def _resume(self, run: Run) -> None:
-        if not isinstance(run, Run):
-            raise InputTypeError(f"run must be a recollect.Run, got {type(run).__name__}")
-        if run.direction != self._history.direction:
-            directions = f"direction {run.direction!r}, but this optimizer has {self._history.direction!r}"
-            raise InputError(f"the run to resume has {directions}")
+        check_resumed(run, self.space, self._history.direction)
         self._history = History(Run(run.task, space=self.space, direction=run.direction), len(self._space.names))
-        self.space.encode(run.configs)  # all are checked before any is recorded
         for trial in run.trials:
-            self._record(self._region.encode(trial.config), trial)
+            self._record(self._region.encode_finished(trial), trial)
 
     def _stream(self, purpose: int, index: int = 0) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(self._entropy, spawn_key=(purpose, index)))

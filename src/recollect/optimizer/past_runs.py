@@ -183,3 +183,5 @@ def check_method(method: Method, space: Space, past: tuple[PastRun, ...]) -> Non
         # A constant has a column of its own, but nothing varies along it.
         varying = space.categorical & space.varying
         refuse_unless_continuous(varying, space.names, conditional=space.conditional)
+        if not space.varying.any():
+            raise InputError("kl needs a hyperparameter with more than one value; all of this space are constants")

@@ -21,7 +21,7 @@ from recollect.errors import ConfigError, ExhaustedError, InputError
 from recollect.numerics.arrays import BoolArray, FloatArray, row_key, unique_rows
 from recollect.optimizer.method import Method
 from recollect.optimizer.past_runs import PastRun, source_data
-from recollect.runs.run import Config
+from recollect.runs.run import Config, Trial
 from recollect.space.alignment import align
 from recollect.space.narrowing import narrow
 from recollect.space.sampling import enumerate_space
@@ -55,6 +55,24 @@ class SearchRegion:
             return np.asarray(x)
         alignment = align(self.space, [config])
         return np.asarray(alignment.X[0]) if len(alignment.kept) else np.full(len(x), np.nan)
+
+    def key(self, x: FloatArray, config: Mapping[str, Any]) -> bytes:
+        """Return what identifies a configuration that is encoded as ``x``: the row, unless that is all nan."""
+        if not np.isnan(x).all():
+            return row_key(x)
+        try:
+            return b"far " + row_key(self.full_space.encode([config])[0])
+        except ConfigError:  # it is incomplete
+            return b"incomplete " + repr(config).encode()
+
+    def encode_finished(self, trial: Trial) -> FloatArray:
+        """Encode the configuration of a trial; all nan if it is incomplete, which it may be without a result."""
+        try:
+            return self.encode(trial.config)
+        except ConfigError:
+            if trial.learned_value is not None:
+                raise
+            return np.full(len(self.space.names), np.nan)
 
     def config(self, x: FloatArray, key: bytes) -> Config:
         """Return the configuration that the user sees; a listed candidate exactly as it was listed."""

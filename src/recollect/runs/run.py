@@ -318,8 +318,8 @@ class Run:
         """Return the trials as a pandas DataFrame, which `recollect.read_runs` reads again.
 
         Returns:
-            One row per trial, numbered from 0, with the columns ``task``, one per hyperparameter (missing where it is
-            inactive), ``value``, ``state`` ("ok", "failed" or "pruned") and ``seconds``.
+            One row per trial, numbered from 0, with the columns ``task`` (if it has a name), one per hyperparameter
+            (missing where it is inactive), ``value``, ``state`` ("ok", "failed" or "pruned") and ``seconds``.
 
         Raises:
             MissingExtraError: pandas is not installed.
@@ -331,7 +331,7 @@ class Run:
             raise MissingExtraError("Run.to_frame needs pandas: pip install pandas") from error
         if taken := [name for name in self.hyperparameters if name in ("task", "value", "state", "seconds")]:
             raise InputError(f"run {self.task!r}: the hyperparameter {taken[0]!r} has the name of another column")
-        columns: dict[str, list[Any]] = {"task": [self.task] * len(self)}
+        columns: dict[str, list[Any]] = {"task": [self.task] * len(self)} if self.task else {}
         columns |= {name: [config.get(name) for config in self.configs] for name in self.hyperparameters}
         columns |= {"value": self.values, "state": [trial.state.value for trial in self.trials]}
         columns["seconds"] = [trial.seconds for trial in self.trials]

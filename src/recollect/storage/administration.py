@@ -130,18 +130,20 @@ def _whole_study(store: Store, study: int, name: str, changes: Mapping[str, Any]
 
 def _local_time(moment: Moment) -> datetime:
     """Return a moment as local time without a time zone, as Optuna's trials have it."""
+    given = moment
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment)
         except ValueError as error:
-            raise InputError(
-                f"since: expected a date such as 2026-01-31 or 2026-01-31T12:00, got {moment!r}"
-            ) from error
+            raise InputError(f"since: expected a date such as 2026-01-31 or 2026-01-31T12:00, got {given!r}") from error
     if not isinstance(moment, date):
         raise InputTypeError(f"since: expected a date, a datetime or a text, got {moment!r} ({type(moment).__name__})")
     if not isinstance(moment, datetime):
         return datetime(moment.year, moment.month, moment.day)
-    return moment if moment.tzinfo is None else datetime.fromtimestamp(moment.timestamp())
+    try:
+        return moment if moment.tzinfo is None else datetime.fromtimestamp(moment.timestamp())
+    except (ValueError, OverflowError, OSError) as error:
+        raise InputError(f"since: expected a date of the years 1 to 9999 in local time, got {given!r}") from error
 
 
 def _last_finished(store: Store) -> dict[int, datetime]:

@@ -14,9 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from recollect._system import no_garbage_collection
+from recollect._text import name_list
 from recollect.errors import InputTypeError, RecollectWarning, StorageError
 from recollect.runs.renaming import rename_hyperparameters
-from recollect.runs.run import Direction, Run
+from recollect.runs.run import Direction, Run, sign_of
 from recollect.runs.usability import Unusable, left_out_message, why_unusable
 from recollect.space.space import SpaceLike, compile_space
 from recollect.storage.administration import Moment, as_tags, select
@@ -204,15 +205,17 @@ class Memory(MemoryTasks):
             The runs, without their search spaces, oldest first.
 
         Raises:
-            InputError: A trial has a name that is renamed and the new one as well.
+            InputError: A trial has a name that is renamed and the new one as well; the direction is not valid.
             StorageError: The memory does not exist or cannot be read.
         """
         names = set(compile_space(space).names)
+        sign_of(direction)
         excluded = {exclude} if isinstance(exclude, str) else set(exclude)
         with reading_from(self._store), no_garbage_collection():
+            everything = task_studies(self._store)
             studies = [
                 study
-                for study in select(self._store, task_studies(self._store), tags=tags, since=since)
+                for study in select(self._store, everything, tags=tags, since=since)
                 if problem in (None, study.problem) and study.task not in excluded
             ]
             same_direction = [study for study in studies if study.direction == direction]
@@ -223,6 +226,10 @@ class Memory(MemoryTasks):
             for study in studies
             if study.direction != direction
         ]
+        if problem is not None and everything and problem not in (known := {study.problem for study in everything}):
+            problems = name_list(repr(name) for name in known if name is not None)
+            message = f"{self._store.name}: there are no past runs of problem {problem!r}; the problems are: {problems}"
+            warnings.warn(message, RecollectWarning, stacklevel=2)
         checked = [(run, why_unusable(run, names)) for run in runs]
         foreign = [repr(run.task) for run, why in checked if why is Unusable.NO_SHARED_PARAMETER]
         for tasks, reason in ((others, Unusable.OTHER_DIRECTION.value), (foreign, Unusable.NO_SHARED_PARAMETER.value)):

@@ -368,16 +368,3 @@ def _is_file(path: Path, expected: str) -> bool:
     if not path.parent.is_dir():
         raise StorageError(f"{path}: there is no folder {path.parent}")
     return path.exists()
-
-
-@contextmanager
-def quiet_optuna() -> Iterator[None]:
-    """Keep Optuna from printing a line for every study that is created: the library never prints."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(max(before, optuna.logging.WARNING))
-    try:
-        yield
-    finally:
-        optuna.logging.set_verbosity(before)

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from recollect._text import is_unicode, name_list, plural
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.trial import FrozenTrial
 
+MAX_EXACT_INTEGER = 2**53  # Optuna keeps the integers of a range as floats
 TRIALS_PER_BATCH = 5_000  # stored in one transaction: a second or two of work
 Report = Callable[[int, int], None]
 """Called with the number of runs stored so far, and of all."""
@@ -197,10 +199,15 @@ def _distribution_of(name: str, values: Sequence[Any], task: str) -> BaseDistrib
         if type(value) not in PLAIN_TYPES or (number and not abs(value) <= sys.float_info.max):
             expected = "text, numbers in the range of floats, booleans or None"
             raise InputError(f"run {task!r}, {name!r}: expected {expected}, got {value!r:.80}")
+    for one, other in pairwise(sorted((value for value in values if isinstance(value, int)), key=int)):
+        if one == other and type(one) is not type(other):
+            raise InputError(f"run {task!r}, {name!r}: expected numbers or booleans, got both {one!r} and {other!r}")
     inferred = infer_values(values, log_scales=False)
     if not isinstance(inferred, InferredRange):
         return CategoricalDistribution(inferred)
     if isinstance(inferred.low, int):
+        if max(map(abs, values)) > MAX_EXACT_INTEGER:
+            return CategoricalDistribution(sorted(set(values)))
         return IntDistribution(inferred.low, int(inferred.high))
     return FloatDistribution(inferred.low, inferred.high)
 

@@ -32,12 +32,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from recollect._text import is_unicode, name_list
-from recollect.errors import InputError, InputTypeError, SpaceError, StorageError
+from recollect.errors import ConfigError, InputError, InputTypeError, SpaceError, StorageError
 from recollect.runs.run import Direction, Trial
 from recollect.space.columns import Choices, Interval, SpaceColumn, Steps
 from recollect.space.serialization import from_json, to_json
 from recollect.space.space import Space
-from recollect.storage.open import Store, quiet_optuna
+from recollect.storage.open import Store
+from recollect.storage.optuna_conversion import config_of
+from recollect.storage.optuna_log import quiet_optuna
 from recollect.storage.sql_read import Damage, StoredStudy, StoredTrial, read_studies, report_damage
 
 DEFAULT_PROBLEM = "default"
@@ -257,13 +259,24 @@ def get_or_create_study(
         study, existing = existing.id, None  # its process was killed before it described the study
     if existing is not None:
         check_same(existing, space, direction, where=store.name)
-        if text is not None and existing.space not in (None, text):  # it knows the order of more choices
+        if space is not None and existing.space != text and _may_have(store, existing, space):
             store.optuna.set_study_user_attr(existing.id, SPACE_KEY, text)
             existing = replace(existing, space=text)
         return existing
     for key, value in study_attributes(problem, task, direction, space=text).items():
         store.optuna.set_study_user_attr(study, key, value)
     return TaskStudy(study, name, problem, task, direction, text)
+
+
+def _may_have(store: Store, study: TaskStudy, space: Space) -> bool:
+    """Whether a study gets this space: it has the same without some orders, or none and trials that belong to it."""
+    if study.space is not None:
+        return True
+    try:
+        space.encode([config_of(trial) for trial in store.optuna.get_all_trials(study.id)])
+    except ConfigError:
+        return False
+    return True
 
 
 def study_attributes(

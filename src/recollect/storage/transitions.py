@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from recollect.storage import sql_write
-from recollect.storage.open import Store, quiet_optuna
+from recollect.storage.open import Store
+from recollect.storage.optuna_log import quiet_optuna
 from recollect.storage.sql_write import Attributes, NewStudy, StateChange
 from recollect.storage.studies import INCOMPLETE_KEY
 

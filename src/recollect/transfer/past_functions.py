@@ -33,6 +33,7 @@ OTHER_UNITS = 0.2  # probability that levels of past runs say nothing about the 
 LEAST_WIDTHS = (0.5, 0.5)  # of the density of levels, in spreads, and of log spreads
 ALONE_WIDTHS = (1.0, 1.0)  # the same with a single past run
 WIDE_WIDTHS = (10.0, 3.0)  # of the density that stands for other units: standard deviations of levels; of log spreads
+LARGEST = 1e150  # level or spread, in units of values
 
 
 class Tabulated:
@@ -107,10 +108,15 @@ def raw_units(
     centre: FloatArray, spread: FloatArray, middle: FloatArray | float, scale: FloatArray | float,
     compresses: BoolArray | bool,
 ) -> tuple[FloatArray, FloatArray]:  # fmt: skip
-    """Return a value and a small difference on the compressed scale in the units of the values (`tail_constants`)."""
+    """Return a value and a small difference on the compressed scale in the units of the values (`tail_constants`).
+
+    Both are at most `LARGEST` in magnitude, so that their squares are finite.
+    """
     stretch = np.exp(np.where(compresses & (centre > 0.0), np.minimum(centre, 600.0), 0.0))
     above = np.where(compresses & (centre > 0.0), stretch - 1.0, centre)
-    return np.asarray(middle + scale * above), np.asarray(scale * spread * stretch)
+    with np.errstate(over="ignore"):
+        values, differences = middle + scale * above, scale * spread * stretch
+    return np.clip(values, -LARGEST, LARGEST), np.clip(differences, -LARGEST, LARGEST)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -41,7 +41,7 @@ from recollect.errors import InputError
 from recollect.processes import describe_exit
 from recollect.runs.run import Config
 from recollect.space.space import Space
-from recollect.tuning.objective import Evaluation, Finished, reason_of
+from recollect.tuning.objective import Evaluation, Finished, as_time_limit, reason_of
 from recollect.validation import as_count
 
 CONFIG_VARIABLE, DEFAULT_KEY = "RECOLLECT_CONFIG", "value"
@@ -255,10 +255,9 @@ class CommandEvaluator:
         A program that does not exist and several programs that would write the same score file are refused.
         """
         self._folders = folders or TaskFolders()
-        self._template, self._capacity, self._limit = template, as_count("workers", capacity, minimum=1), limit
+        self._template, self._capacity = template, as_count("workers", capacity, minimum=1)
+        self._limit = as_time_limit(limit)
         self._key, self._file, self._fresh = key, file, SCORE_FILE in _placeholders(*template.arguments)
-        if limit is not None and not limit > 0:
-            raise InputError(f"trial_seconds: expected a positive number or None, got {limit!r}")
         if capacity > 1 and file and not self._fresh and self._folders.work is None:
             raise InputError(
                 f"{capacity} programs at the same time would write the same file {file}; use {{{SCORE_FILE}}} in the "

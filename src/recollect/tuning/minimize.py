@@ -14,10 +14,11 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from uuid import uuid4
 
 from recollect._system import available_cores
 from recollect._text import plural
-from recollect.errors import ConfigError, InputError, InputTypeError, StorageError
+from recollect.errors import ConfigError, InputTypeError, StorageError
 from recollect.optimizer.catalog import method as method_named
 from recollect.optimizer.default_method import DEFAULT_METHOD
 from recollect.optimizer.method import Method
@@ -35,13 +36,13 @@ from recollect.transfer.fit_cache import FitCache
 from recollect.tuning.callbacks import Callback, check_callbacks, notify, opened, progress_line
 from recollect.tuning.executor_evaluator import ExecutorEvaluator
 from recollect.tuning.heartbeat import GRACE_SECONDS
-from recollect.tuning.objective import Evaluator, InProcessEvaluator, Objective, PoolEvaluator
+from recollect.tuning.objective import Evaluator, InProcessEvaluator, Objective, PoolEvaluator, as_time_limit
 from recollect.tuning.result import Result
 from recollect.tuning.stop_rules import Budget
 from recollect.tuning.suggestion_notes import read_note, with_recorded_weights
 from recollect.tuning.trial_queue import TrialQueue
 from recollect.tuning.worker import Report, Worker, WorkerStatus
-from recollect.validation import as_count, as_list, as_number, as_text
+from recollect.validation import as_count, as_list, as_text
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
@@ -357,10 +358,7 @@ def worker_count(workers: int) -> int:
 
 
 def _evaluator(objective: Objective, workers: int | Executor | Any, trial_seconds: float | None) -> Evaluator:
-    if trial_seconds is not None:
-        trial_seconds = as_number(trial_seconds, "trial_seconds", "a positive number or None")
-        if not trial_seconds > 0:
-            raise InputError(f"trial_seconds: expected a positive number or None, got {trial_seconds!r}")
+    trial_seconds = as_time_limit(trial_seconds)
     if isinstance(workers, Executor) or hasattr(workers, "get_executor"):
         return ExecutorEvaluator(objective, workers, time_limit=trial_seconds)
     count = worker_count(workers)
@@ -381,7 +379,7 @@ def _memory(memory: MemoryLike) -> Memory:
 
 def default_task() -> str:
     """Return the name of a task that was given none."""
-    return time.strftime("run of %Y-%m-%d %H:%M:%S") + f", process {os.getpid()}"
+    return time.strftime("run of %Y-%m-%d %H:%M:%S") + f", {uuid4().hex[:8]}"
 
 
 def _with_rescue_file(error: StorageError, run: Run) -> StorageError:

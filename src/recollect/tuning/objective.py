@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Protocol, TypeAlias
 
-from recollect.errors import InputTypeError
+from recollect.errors import InputError, InputTypeError
 from recollect.processes import ProcessDiedError, ProcessPool, TimeLimitError
 from recollect.runs.run import FAILED, Config
 from recollect.validation import as_number
@@ -63,6 +63,16 @@ def judge(returned: Any, seconds: float) -> Evaluation:
     if not math.isfinite(value):
         return Evaluation(None, seconds, (f"expected a finite number from the objective, got {value}",))
     return Evaluation(value, seconds)
+
+
+def as_time_limit(seconds: object) -> float | None:
+    """Return the argument ``trial_seconds`` as a number of seconds; None for no limit."""
+    if seconds is None:
+        return None
+    limit = as_number(seconds, "trial_seconds", "a positive number or None")
+    if not limit > 0:
+        raise InputError(f"trial_seconds: expected a positive number or None, got {seconds!r}")
+    return None if math.isinf(limit) else limit
 
 
 def reason_of(error: BaseException) -> str:

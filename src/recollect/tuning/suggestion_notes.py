@@ -24,29 +24,30 @@ def influence_note(explanation: Explanation) -> dict[str, Any]:
         note |= {"mean": float(f"{explanation.predicted_mean:.6g}"), "std": float(f"{explanation.predicted_std:.3g}")}
     if explanation.target.weight is not None and any(entry.weight is not None for entry in explanation.past):
         note["target"] = round(explanation.target.weight, 4)
-        note["past"] = {
-            entry.task: round(entry.weight, 4)
-            for entry in explanation.past
-            if entry.weight is not None and entry.weight >= MIN_NOTED_WEIGHT
-        }
+        note["past"] = _by_task(explanation, "weight")
         note["dropped"] = [entry.task for entry in explanation.past if entry.dropped]
-        shares = {entry.task: round(entry.share, 4) for entry in explanation.past if entry.share is not None}
-        note["shares"] = {task: share for task, share in shares.items() if share >= MIN_NOTED_WEIGHT}
+        note["shares"] = _by_task(explanation, "share")
     if explanation.prior is not None:
         note |= _prior_note(explanation, explanation.prior)
     return note
 
 
+def _by_task(explanation: Explanation, name: str) -> dict[str, float]:
+    """Return an attribute of past runs by task, without what is too small; runs with the same name count together."""
+    sums: dict[str, float] = {}
+    for entry in explanation.past:
+        if (value := getattr(entry, name)) is not None:
+            sums[entry.task] = sums.get(entry.task, 0.0) + value
+    return {task: round(total, 4) for task, total in sums.items() if abs(total) >= MIN_NOTED_WEIGHT}
+
+
 def _prior_note(explanation: Explanation, prior: PriorInfluence) -> dict[str, Any]:
-    coefficients = {entry.task: entry.coefficient for entry in explanation.past if entry.coefficient is not None}
     return {
         "prior": {
             "alike": round(prior.alike, 4), "reversed": round(prior.reversed, 4),
             "misranked": prior.misranked, "pairs": prior.pairs,
         },
-        "coefficients": {
-            task: round(value, 4) for task, value in coefficients.items() if abs(value) >= MIN_NOTED_WEIGHT
-        },
+        "coefficients": _by_task(explanation, "coefficient"),
     }  # fmt: skip
 
 

@@ -30,11 +30,12 @@ def test_it_agrees_with_the_run_of_its_trials(
 ) -> None:
     history = History(Run("t", space={"x": (0.0, 1.0)}, direction=direction), 1)
     for x, trial in entries:
-        history.append(np.array([x]), trial)
+        history.append(np.array([x]), trial, row_key(np.array([x])))
     run = Run("t", trials=[trial for _, trial in entries], space={"x": (0.0, 1.0)}, direction=direction)
     assert (history.run.trials, history.run.direction, history.direction) == (run.trials, direction, direction)
     assert history.best is run.best
-    assert (len(history), history.usable, len(history.failed)) == (len(run), len(run.usable), len(run.failed))
+    assert (len(history), history.usable) == (len(run), len(run.usable))
+    assert len(history.failed) == sum(trial.state is State.FAILED and not np.isnan(x) for x, trial in entries)
     rows = [x for x, trial in entries if trial.learned_value is not None]
     kept = [(x, y) for x, y in zip(rows, run.y, strict=True) if not np.isnan(x)]
     X, y = history.modelled()
@@ -45,7 +46,11 @@ def test_it_agrees_with_the_run_of_its_trials(
 def test_room_grows_without_losing_a_row() -> None:
     history, count = History(Run(space={"x": (0.0, 1.0)}), 1), 5 * INITIAL_ROWS + 1
     for number in range(count):
-        history.append(np.array([number / count]), Trial({"x": number / count}, float(-number)))
+        history.append(
+            np.array([number / count]),
+            Trial({"x": number / count}, float(-number)),
+            row_key(np.array([number / count])),
+        )
     X, y = history.modelled()
     np.testing.assert_array_equal(X[:, 0], np.arange(count) / count)
     np.testing.assert_array_equal(y, -np.arange(count))
@@ -57,9 +62,9 @@ def test_room_grows_without_losing_a_row() -> None:
 def test_a_copy_is_independent(failed: bool) -> None:
     trial = Trial({"x": 0.5}, None, State.FAILED) if failed else Trial({"x": 0.5}, 1.0)
     history = History(Run(space={"x": (0.0, 1.0)}), 1)
-    history.append(np.array([0.25]), trial)
+    history.append(np.array([0.25]), trial, b"first")
     other = history.copy()
-    other.append(np.array([0.75]), trial)
+    other.append(np.array([0.75]), trial, b"second")
     assert (len(history), len(history.run), len(history.failed), len(history.modelled()[1])) == (
         1,
         1,
@@ -67,4 +72,5 @@ def test_a_copy_is_independent(failed: bool) -> None:
         int(not failed),
     )
     assert len(other.run) == 2
-    assert row_key(np.array([0.75])) not in history
+    assert b"second" in other
+    assert b"second" not in history

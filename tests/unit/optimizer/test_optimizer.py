@@ -10,7 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ConfigSpace import Categorical, ConfigurationSpace, EqualsCondition, Float, ForbiddenEqualsClause, Integer
+from ConfigSpace import (
+    Categorical,
+    ConfigurationSpace,
+    EqualsCondition,
+    Float,
+    ForbiddenEqualsClause,
+    ForbiddenInClause,
+    Integer,
+)
 
 import recollect
 from recollect import (
@@ -441,3 +449,36 @@ def test_a_cancelled_configuration_may_be_suggested_again() -> None:
     opt.tell(asked[1], 0.5)
     with pytest.raises(InputError, match="not pending"):
         opt.cancel(asked[1])
+
+
+def test_a_batch_that_cannot_be_completed_leaves_nothing_pending() -> None:
+    space, letters = ConfigurationSpace(), [f"c{i}" for i in range(200)]
+    space.add(*(Categorical(name, letters) for name in "ab"))
+    space.add(*(ForbiddenInClause(space[name], letters[1:]) for name in "ab"))  # one of 40,000 is left
+    optimizer = Optimizer(space, method="random")
+    with pytest.raises(ExhaustedError):
+        optimizer.ask(3)
+    assert optimizer.pending == []
+    assert optimizer.ask() == {"a": "c0", "b": "c0"}
+
+
+def test_configurations_far_from_the_box_are_told_apart() -> None:
+    configs = [{"a": 0.5 + i / 100, "b": i / 100} for i in range(6)]
+    past = [Run(f"t{k}", configs, [(i - 2 - k) ** 2 for i in range(6)]) for k in range(3)]
+    optimizer = Optimizer(FLAT, past, "gp-box")
+    one, other = {"a": 0.0, "b": -5.0}, {"a": 1.0, "b": 5.0}
+    optimizer.expect(one)
+    optimizer.expect(other)
+    optimizer.tell(other, 3.0)
+    assert optimizer.pending == [one]
+    optimizer.cancel(one)
+    assert optimizer.pending == []
+
+
+def test_a_failed_trial_without_all_values_is_resumed() -> None:
+    run = Run("t", [{"a": 0.1, "b": 0.0}, {"a": 0.5}], [1.0, FAILED], space=FLAT)
+    optimizer = Optimizer(FLAT, run=run)
+    assert len(optimizer.run) == 2
+    drive(optimizer, bowl, 8)
+    with pytest.raises(ConfigError, match="configuration 0: the run to resume: 'b'"):
+        Optimizer(FLAT, run=Run("t", [{"a": 0.5}], [1.0]))

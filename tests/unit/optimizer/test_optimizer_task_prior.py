@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -295,3 +296,14 @@ def test_one_run_of_noise_does_not_hide_what_the_others_say() -> None:
     assert np.abs(mean).max() < 5.0
     best = GRID[int(mean.argmin())]
     assert value(best) < 0.05
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("odd", [1e155, -1e300, sys.float_info.max])
+@pytest.mark.parametrize("count", [1, 4, 6])
+def test_one_huge_value_in_a_past_run_spoils_nothing(odd: float, count: int) -> None:
+    past = past_runs(count)
+    values = [value(config) for config in GRID[:10]]
+    optimizer = Optimizer(SPACE, [*past, Run("odd", GRID[:10], [*values[:9], odd])], horizon=6)
+    asked = drive(optimizer, 6)
+    assert len({tuple(config.values()) for config in asked}) == 6

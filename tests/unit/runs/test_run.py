@@ -221,3 +221,10 @@ def test_without_pandas_the_frame_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtraError, match="pip install pandas"):
         Run("task", [{"a": 1}], [1.0]).to_frame()
+
+
+def test_a_table_of_a_run_without_a_name_is_read_again() -> None:
+    pytest.importorskip("pandas", reason="part of the extra train")
+    run = Run("", [{"x": 0.5}, {"x": 1.5}], [1.0, 2.0])
+    (again,) = read_runs(run.to_frame())
+    assert (again.configs, again.values) == (run.configs, run.values)

@@ -459,3 +459,21 @@ def test_a_memory_exists_once_something_was_written(tmp_path: Path) -> None:
         assert not memory.exists
         memory.add(Run("a", [{"x": 0.5}], [1.0], space={"x": (0.0, 1.0)}))
         assert memory.exists
+
+
+def test_a_problem_without_past_runs_is_warned_of_where_there_are_others(tmp_path: Path) -> None:
+    memory, space = Memory(tmp_path / "m.db"), {"C": (0.0, 1.0)}
+    memory.add(Run("wine", [{"C": 0.1}, {"C": 1.0}], [1.0, 2.0]), problem="svm")
+    assert len(memory.past(space, "svm")) == 1
+    with pytest.warns(RecollectWarning, match="no past runs of problem 'smv'; the problems are: 'svm'"):
+        assert memory.past(space, "smv") == []
+    with pytest.raises(InputError, match="direction must be"):
+        memory.past(space, "svm", direction="min")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("since", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_moment_without_a_local_time_is_refused(tmp_path: Path, since: str) -> None:
+    memory = Memory(tmp_path / "m.db")
+    memory.add(example(), problem="p")
+    with pytest.raises(InputError, match="since: expected a date"):
+        memory.runs("p", since=since)

@@ -134,3 +134,11 @@ def test_what_another_process_stores_at_the_same_moment_is_skipped(
         imported = memory.import_(source, "p", skip_existing=True)
     assert len(imported) == 6
     assert sorted(memory.tasks("p")) == [f"t{k}" for k in range(7)]
+
+
+def test_integers_beyond_the_exact_floats_are_kept_and_numbers_are_no_booleans(memory: Memory) -> None:
+    configs = [{"seed": 2**60 + 1}, {"seed": 2**60 + 3}]
+    memory.add(Run("large", configs, [1.0, 2.0]))
+    assert memory.run("large").configs == configs
+    with pytest.raises(InputError, match="run 'mixed', 'flag': expected numbers or booleans, got both"):
+        memory.add(Run("mixed", [{"flag": 1}, {"flag": True}], [1.0, 2.0]))

@@ -426,3 +426,23 @@ def test_the_repr_of_a_result_is_one_short_line() -> None:
 def test_minus_one_worker_stands_for_one_per_core(workers: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minimize_module, "available_cores", lambda: 3)
     assert worker_count(workers) == count
+
+
+def test_runs_without_a_task_never_share_one(tmp_path: Path) -> None:
+    results = [quietly(lambda config, k=k: config["a"] + k, memory=tmp_path / "m.db", trials=2) for k in range(3)]
+    assert [min(result.run.y) >= k for k, result in enumerate(results)] == [True] * 3
+    assert len(Memory(tmp_path / "m.db").tasks()) == 3
+
+
+def test_an_infinite_time_limit_is_none() -> None:
+    assert len(quietly(bowl, trials=2, trial_seconds=math.inf).run.succeeded) == 2
+
+
+def test_a_task_that_was_added_without_a_space_gets_that_of_its_first_run(tmp_path: Path) -> None:
+    memory, space = Memory(tmp_path / "m.db"), {"a": (0.0, 1.0)}
+    given: dict[str, Any] = {"memory": memory, "task": "t", "trials": 4}
+    memory.add(Run("t", [{"a": 0.1}, {"a": 0.2}], [0.1, 0.2]))
+    quietly(lambda config: config["a"], space, **given)
+    assert memory.run("t").space == compile_space(space)
+    with pytest.raises(InputError, match="has another search space"):
+        quietly(lambda config: config["a"], {"a": (0.15, 50.0)}, **given)

@@ -69,3 +69,11 @@ def test_without_notes_or_with_equal_names_an_explanation_stays_as_it_is() -> No
     assert with_recorded_weights(given, [None, read_note({"reason": "design"})]) is given
     twins = Explanation("m", 5, 0, 1.0, "why", None, None, given.target, (*given.past, *given.past), ())
     assert with_recorded_weights(twins, [read_note(influence_note(given))]) is twins
+
+
+def test_past_runs_with_the_same_name_count_together() -> None:
+    given = explained({"a": 0.25})
+    twins = Explanation("m", 5, 0, 1.0, "why", None, None, given.target, (*given.past, *given.past), ())
+    note = read_note(influence_note(twins))
+    assert note is not None
+    assert note.source_weights == note.shares == {"a": 0.5}

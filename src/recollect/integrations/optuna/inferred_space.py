@@ -13,6 +13,7 @@ inference.
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -151,7 +152,8 @@ def restrict_space(inferred: InferredSpace | None, search_space: Distributions) 
 
 def to_space(distribution: BaseDistribution, value: Any) -> Any:
     """Return a parameter's value as the space represents it; with steps, the number of the nearest step from 0."""
-    if not step_count(distribution) or isinstance(value, bool | str | None):
+    number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+    if not step_count(distribution) or not number:
         return value
     assert isinstance(distribution, FloatDistribution | IntDistribution)
     assert distribution.step is not None

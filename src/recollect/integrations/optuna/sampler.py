@@ -78,7 +78,11 @@ class TransferSampler(BaseSampler):
         self._method = method_named(method)
         self._stated = parse_stated_space(space)
         self._seed = None if seed is None else as_count("seed", seed, minimum=0)
-        self._independent = RandomSampler(seed=seed) if independent_sampler is None else independent_sampler
+        self._independent = (
+            RandomSampler(seed=None if seed is None else seed % 2**32)
+            if independent_sampler is None
+            else independent_sampler
+        )
         self._lock = threading.RLock()
         self._views: dict[tuple[int, int], StudyView] = {}
 

@@ -50,18 +50,24 @@ def _texts_only(space: Mapping[str, Any], choices_by_text: dict[str, dict[str, A
     """Return a dict with texts for the choices that cannot be stored; add these choices to ``choices_by_text``."""
     texts_only = dict(space)
     for name, entry in space.items():
-        choices = entry.tolist() if isinstance(entry, np.ndarray) and entry.dtype.hasobject else entry
+        choices = entry["choices"] if isinstance(entry, Mapping) and "choices" in entry else entry
+        choices = choices.tolist() if isinstance(choices, np.ndarray) and choices.dtype.hasobject else choices
         if not isinstance(choices, list):
             continue
-        texts_only[name] = choices
+        texts_only[name] = _with_choices(entry, choices)
         if not all(map(_storable, choices)):
             texts = [choice if _storable(choice) else text_of(choice) for choice in choices]
             if len(set(texts)) < len(choices):
                 raise SpaceError(f"{name!r}: choices must differ as text, because they are stored as text; got {texts}")
             hidden = {text_of(choice): choice for choice in choices if not _storable(choice)}
             choices_by_text.setdefault(name, {}).update(hidden)
-            texts_only[name] = texts
+            texts_only[name] = _with_choices(entry, texts)
     return texts_only
+
+
+def _with_choices(entry: Any, choices: list[Any]) -> Any:
+    """Return a list of choices in the notation of ``entry``."""
+    return {**entry, "choices": choices} if isinstance(entry, Mapping) else choices
 
 
 def _storable(choice: Any) -> bool:

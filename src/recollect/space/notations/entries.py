@@ -151,8 +151,8 @@ def _stepped_range(name: str, low: Any, high: Any, *, step: Any, log: bool) -> H
         raise SpaceError(f"{name!r}: {rule}; got low {low!r}, high {high!r}, step {step!r}, log {log}")
     if all(isinstance(part, numbers.Integral) for part in (low, step)):
         return _steps(name, range(int(low), math.floor(high) + 1, int(step)))
-    start, width = Decimal(str(low)), Decimal(str(step))
-    count = int((Decimal(str(high)) - start) / width) + 1
+    start, end, width = (Decimal(str(float(part))) for part in (low, high, step))
+    count = int((end - start) / width) + 1
     return _steps(name, [float(start + k * width) for k in range(min(count, MAX_STEPS + 1))])
 
 

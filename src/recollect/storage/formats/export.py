@@ -108,6 +108,8 @@ def _lost(runs: Sequence[Run], text: str) -> list[str]:
     """Name what reading the text again would not give back."""
     if "\0" in text:
         raise InputError("CSV cannot hold the character NUL; use .jsonl")
+    if "\r" in text.replace("\r\n", ""):
+        raise InputError("CSV cannot hold a carriage return without a line feed; use .jsonl")
     again = runs_of(csv_table("CSV", text, ""), ImportOptions()).runs
     written = [run for run in runs if run.trials]
     changed = {

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InputError, RecollectError
 from recollect.storage.importers import ImportOptions, ImportResult
-from recollect.storage.open import Store, missing_reason, open_store, quiet_optuna, storage_errors, without_password
+from recollect.storage.open import Store, missing_reason, open_store, storage_errors, without_password
 from recollect.storage.optuna_conversion import run_of_study
+from recollect.storage.optuna_log import quiet_optuna
 from recollect.storage.run_reading import read_task_runs
 from recollect.storage.sql_read import DAMAGE_ERRORS, UNFINISHED_STATES, StoredStudy, count_trials
 from recollect.storage.studies import TaskStudy, as_task_study, task_studies

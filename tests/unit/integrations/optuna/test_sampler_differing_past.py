@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import optuna
 import pytest
+from optuna.distributions import IntDistribution
 
 from recollect import InputError, InputTypeError, RecollectWarning, Run
 from recollect.optuna import TransferSampler
@@ -113,3 +114,13 @@ def test_renaming_is_checked(eight: list[optuna.Study]) -> None:
         TransferSampler(eight, rename={"learning rate": "eta"})
     with pytest.raises(InputError, match="both 'layers' and 'lr'"):
         TransferSampler(eight, rename={"layers": "lr"})
+
+
+@pytest.mark.parametrize("odd", [float("nan"), float("inf"), (1, 2)])
+def test_a_past_value_that_is_no_number_of_a_parameter_with_steps_is_dropped(odd: Any) -> None:
+    past = Run("old", [{"n": 2}, {"n": 8}, {"n": 14}, {"n": odd}], [5.0, 0.0, 4.0, 6.0])
+    sampler = TransferSampler(past, space={"n": IntDistribution(2, 20, step=6)}, seed=2**40)
+    study = optuna.create_study(sampler=sampler)
+    study.optimize(lambda trial: trial.suggest_int("n", 2, 20, step=6), 1)
+    (entry,) = sampler.explain(study).past
+    assert (entry.used, entry.observations) == (True, 3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,13 @@ from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris, make_classification
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import GridSearchCV, GroupKFold, RandomizedSearchCV, ShuffleSplit, cross_val_score
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -475,6 +478,15 @@ class TestRandomizedSearch:
             assert len(found.cv_results_["params"]) == 3
             named = class_(GaussianNB(), param_distributions=distributions, n_iter=3, random_state=0, cv=2)
             assert clone(named).fit(*IRIS).best_params_ == found.best_params_
+
+    @pytest.mark.parametrize("entry", [[(3,), (4, 2)], {"choices": [(3,), (4, 2)]}])
+    def test_choices_of_any_kind_are_taken_in_both_notations(self, entry: Any, storage: InMemoryStorage) -> None:
+        layers = {"hidden_layer_sizes": entry}
+        found = search(MLPClassifier(max_iter=2), layers, trials=2, method="random", memory=storage, problem="mlp")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            found.fit(*data(0))
+        assert {tuple(params["hidden_layer_sizes"]) for params in found.cv_results_["params"]} == {(3,), (4, 2)}
 
     def test_a_list_of_dicts_tries_only_what_one_of_them_has(self) -> None:
         grids = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -163,3 +164,8 @@ def test_notations_may_be_mixed() -> None:
     space = compile_space({"a": stats.loguniform(1e-3, 1), "b": IntDistribution(1, 3), "c": range(2), "d": ["x", "y"]})
     points = sobol(space, 16, np.random.default_rng(0))
     assert np.array_equal(space.encode(space.decode(points)), points)
+
+
+def test_a_step_may_be_a_fraction() -> None:
+    space = compile_space({"x": {"low": Fraction(0), "high": 1, "step": Fraction(1, 4)}})
+    assert [column.choices for column in space.columns] == [(0.0, 0.25, 0.5, 0.75, 1.0)]

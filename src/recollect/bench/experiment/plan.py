@@ -25,11 +25,11 @@ A plan is a TOML file:
     name = "smac3"
     run = "command: /opt/smac/bin/python smac3.py"
 
-    [[less]]                        # reductions, for expensive methods
+    [[less]]                        # reductions, for expensive methods; if several apply, all of them hold
     methods = ["ablr", "mtgp"]
     benchmarks = ["svm-grid"]       # default: all
     repetitions = 1                 # 0: none
-    tasks = 10                      # tuned; all others still provide past runs
+    tasks = 10                      # tuned, of those that entries above leave; all others still provide past runs
     past = 4                        # past runs, drawn at random
 
 Other keys are refused.
@@ -122,6 +122,21 @@ class Reduction:
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """What all reductions leave to one method on one benchmark; None: no limit."""
+
+    repetitions: int | None = None
+    tasks: tuple[int, ...] = ()
+    past: int | None = None
+
+    def tuned(self, tasks: Sequence[str]) -> Sequence[str]:
+        """Return the tasks that are tuned: each count is drawn from those that the count before it leaves."""
+        for count in self.tasks:
+            tasks = evenly_spaced(tasks, count)
+        return tasks
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """An experiment; the head of the module describes the fields."""
 
@@ -146,18 +161,18 @@ class Plan:
             for method in self.methods:
                 limits = self.limits(method, spec.name)
                 if limits.repetitions is None or repetition < limits.repetitions:
-                    for task in evenly_spaced(tasks, limits.tasks):
+                    for task in limits.tuned(tasks):
                         yield RunKey(spec.name, method, task, repetition)
 
-    def limits(self, method: str, benchmark: str) -> Reduction:
-        """Return the limits of a method on a benchmark; of several entries for the same limit the first counts."""
+    def limits(self, method: str, benchmark: str) -> Limits:
+        """Return the limits of a method on a benchmark; if several entries apply, all of them hold."""
         own = [entry for entry in self.less if method in entry.methods]
         entries = [entry for entry in own if not entry.benchmarks or benchmark in entry.benchmarks]
-
-        def first(name: str) -> int | None:
-            return next((value for entry in entries if (value := getattr(entry, name)) is not None), None)
-
-        return Reduction((method,), (benchmark,), first("repetitions"), first("tasks"), first("past"))
+        return Limits(
+            min((entry.repetitions for entry in entries if entry.repetitions is not None), default=None),
+            tuple(entry.tasks for entry in entries if entry.tasks is not None),
+            min((entry.past for entry in entries if entry.past is not None), default=None),
+        )
 
     def settings(self) -> dict[str, Any]:
         """Return what every run depends on: results with other settings must not be mixed."""

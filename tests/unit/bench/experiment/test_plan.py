@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from recollect.bench.experiment.plan import BenchmarkSpec, Plan, Reduction, SourceSettings, evenly_spaced, load_plan
+from recollect.bench.experiment.plan import (
+    BenchmarkSpec,
+    Limits,
+    Plan,
+    Reduction,
+    SourceSettings,
+    evenly_spaced,
+    load_plan,
+)
 from recollect.bench.paper.published import LAYOUTS
 from recollect.bench.paper.tst_bandwidth import RHO_GRID
 from recollect.errors import InputError
@@ -99,14 +107,26 @@ def test_the_runs_are_all_methods_tasks_and_repetitions_but_for_reductions(tmp_p
     assert [key.repetition for key in keys] == sorted(key.repetition for key in keys)
     other = list(plan.run_keys(plan.benchmarks[1], tasks))
     assert len(other) == 3 * 4
-    assert plan.limits("rgpe-taf", "mine") == Reduction(("rgpe-taf",), ("mine",))
+    assert plan.limits("rgpe-taf", "mine") == Limits()
 
 
-def test_of_several_limits_the_first_one_given_counts() -> None:
-    less = (Reduction(("a", "b"), tasks=3), Reduction(("a",), repetitions=1, tasks=9))
-    plan = Plan(("a", "b"), (BenchmarkSpec("x"),), SourceSettings(), less=less)
-    assert plan.limits("a", "x") == Reduction(("a",), ("x",), 1, 3)
-    assert plan.limits("b", "x") == Reduction(("b",), ("x",), None, 3)
+def test_of_several_limits_all_hold() -> None:
+    less = (Reduction(("a", "b"), tasks=4, past=2), Reduction(("a",), ("x",), repetitions=1, tasks=9, past=5))
+    less += (Reduction(("a",), repetitions=0, tasks=2, past=3),)
+    plan = Plan(("a", "b"), (BenchmarkSpec("x"), BenchmarkSpec("y")), SourceSettings(), less=less)
+    assert plan.limits("a", "x") == Limits(0, (4, 9, 2), 2)
+    assert plan.limits("a", "y") == Limits(0, (4, 2), 2)
+    assert plan.limits("b", "x") == Limits(None, (4,), 2)
+
+
+def test_fewer_tasks_are_drawn_from_those_that_an_earlier_entry_leaves() -> None:
+    names = [f"task {number}" for number in range(50)]
+    half, tenth = Limits(tasks=(20,)).tuned(names), Limits(tasks=(20, 10)).tuned(names)
+    assert half == evenly_spaced(names, 20)
+    assert tenth == evenly_spaced(half, 10)
+    assert set(tenth) < set(half)
+    assert not set(evenly_spaced(names, 10)) <= set(half)
+    assert Limits().tuned(names) == names
 
 
 def test_a_method_can_be_left_out_of_a_benchmark(tmp_path: Path) -> None:

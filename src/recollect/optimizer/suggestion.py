@@ -74,20 +74,22 @@ def suggest_at_random(untried: Untried, reason: str, rng: np.random.Generator) -
 def suggest_by_model(
     acquisition: Acquisition, ensemble: Ensemble, untried: Untried, *, search: Search, rng: np.random.Generator
 ) -> Suggestion:
-    """Maximize the acquisition function over what has not been tried, or test a prior that nothing has tested yet."""
+    """Maximize the acquisition function over what has not been tried, unless past runs are to be tested."""
     if (x := _test_of_prior(ensemble, untried)) is not None:
         mean, variance = ensemble.target.predict(x[None, :])
         reason = "testing past runs: everything so far was tried where they promise much"
         return Suggestion(x, reason, float(mean[0]), float(np.sqrt(variance[0])))
     prepared = acquisition.prepare(ensemble, rng)
     prepared = weigh_by_feasibility(prepared, ensemble.X, untried.failed, shape=untried.space.kernel_shape)
-    x = _best_untried(prepared, ensemble, untried, search=search, rng=rng)
+    reason, x = "trying a choice that no trial had", _best_untried_choice(prepared, ensemble, untried, rng)
+    if x is None:
+        reason, x = "highest acquisition value", _best_untried(prepared, ensemble, untried, search=search, rng=rng)
     if x is None:
         return suggest_at_random(untried, "drawn at random: the model proposed only what was tried before", rng)
     mean, variance = ensemble.target.predict(x[None, :])
     shares = np.zeros(len(ensemble.weights.values))
     shares[np.append(ensemble.active_sources, -1)] = prepared.shares(x)
-    return Suggestion(x, "highest acquisition value", float(mean[0]), float(np.sqrt(variance[0])), shares)
+    return Suggestion(x, reason, float(mean[0]), float(np.sqrt(variance[0])), shares)
 
 
 def _test_of_prior(ensemble: Ensemble, untried: Untried) -> FloatArray | None:
@@ -97,12 +99,35 @@ def _test_of_prior(ensemble: Ensemble, untried: Untried) -> FloatArray | None:
         return None
     if not target.is_untested(np.concatenate((ensemble.visited, untried.failed))):
         return None
-    options = untried.candidates
-    if options is None:
-        points = [round_trip(untried.space, x) for x in target.prior.reference]
-        options = np.array([x for x in points if row_key(x) not in untried.taken]).reshape(-1, len(untried.space.names))
+    options = _free(untried, _all_over(untried, target))
     row = target.best_test(options)
     return None if row is None else np.asarray(options[row])
+
+
+def _best_untried_choice(
+    prepared: PreparedAcquisition, ensemble: Ensemble, untried: Untried, rng: np.random.Generator
+) -> FloatArray | None:
+    """Return the best point with a choice that nothing tried so far has, if it is time to try one."""
+    target, tried = ensemble.target, np.concatenate((ensemble.visited, untried.failed))
+    if not isinstance(target, TaskPriorPosterior) or not target.has_time_for_choice(len(tried)):
+        return None
+    points, columns = _all_over(untried, target), np.flatnonzero(untried.space.categorical)
+    known = [np.isnan(points[:, column]) | np.isin(points[:, column], tried[:, column]) for column in columns]
+    options = _free(untried, points[~np.all(known, axis=0)] if known else points[:0])
+    return np.asarray(options[best_candidate(prepared.score, options, rng)[0]]) if len(options) else None
+
+
+def _all_over(untried: Untried, target: TaskPriorPosterior) -> FloatArray:
+    """Return points (m, d) all over the space; in a continuum some of them may have been tried."""
+    return target.prior.reference if untried.candidates is None else untried.candidates
+
+
+def _free(untried: Untried, points: FloatArray) -> FloatArray:
+    """Return what can be suggested of the points, as the encodings of configurations."""
+    if untried.candidates is not None:
+        return points
+    seen = (round_trip(untried.space, x) for x in points)
+    return np.array([x for x in seen if row_key(x) not in untried.taken]).reshape(-1, points.shape[1])
 
 
 def round_trip(space: Space, x: FloatArray) -> FloatArray:

@@ -27,7 +27,9 @@ evidence. Under the reversed hypothesis the rest of the space promises so much t
 looked at, once the first hypothesis promises little more.
 
 Values that are all bad in one region still fit any offset. If all trials so far lie where past runs promise much, one
-trial therefore tests them elsewhere (`TaskPriorPosterior.is_untested`).
+trial therefore tests them elsewhere (`TaskPriorPosterior.is_untested`). Nor does anything speak for a choice, such as a
+kernel, that was bad in past runs and that no trial had. While a search does not get better, untried choices therefore
+get one trial each (`TaskPriorPosterior.has_time_for_choice`).
 
 Past runs that have nothing in common say nothing about the next one, either (`PreparedTaskPrior.has_agreement`). They
 are left out before the first trial.
@@ -74,6 +76,7 @@ class TaskPrior:
     levels: bool = True  # whether past runs say what values to expect
     reference_points: int = 512  # in a continuous space
     test_after: int | None = 7  # results after which past runs are tested where they promise little; None: never
+    choice_every: int = 5  # so many trials without a better result make time for an untried choice; 0: never
     needs_agreement: bool = True  # whether past runs that have nothing in common are left out
 
     def __post_init__(self) -> None:
@@ -83,6 +86,8 @@ class TaskPrior:
             raise InputError(f"TaskPrior: expected positive deviations and noises, got {got}")
         if min(self.probabilities.values()) < 0 or self.probabilities["alike"] <= 0:
             raise InputError(f"TaskPrior: expected probabilities that leave some for 'alike', got {self.probabilities}")
+        if self.choice_every < 0:
+            raise InputError(f"TaskPrior: expected choice_every >= 0, got {self.choice_every}")
         if self.reference_points < 2:
             raise InputError(f"TaskPrior: expected reference_points >= 2, got {self.reference_points}")
 
@@ -230,6 +235,11 @@ class TaskPriorPosterior:
         """Return the row of ``options (m, d)`` about which least is known in the other half; None if there is none."""
         other = np.flatnonzero(self._promise(options) >= self.prior.middle)
         return int(other[self.predict(options[other])[1].argmax()]) if other.size else None
+
+    def has_time_for_choice(self, tried: int) -> bool:
+        """Whether it is time for a choice that no trial had: every few trials since the best result, of ``tried``."""
+        every, since = self.prior.settings.choice_every, tried - 1 - int(self.t.argmin())
+        return every > 0 and since > 0 and since % every == 0
 
     def _promise(self, X: FloatArray) -> FloatArray:
         return self.prior.moments(X)[0]

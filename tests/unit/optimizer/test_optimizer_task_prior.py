@@ -159,6 +159,93 @@ def test_a_trial_elsewhere_is_a_test_even_if_it_failed(outcome: Any) -> None:
     assert not optimizer._last.reason.startswith("testing past runs")
 
 
+def space_of_kinds() -> ConfigurationSpace:
+    space = ConfigurationSpace()
+    kind, x, y = Categorical("kind", ["tree", "linear", "other"]), Float("x", (0.0, 1.0)), Float("y", (0.0, 1.0))
+    space.add(kind, x, y, EqualsCondition(y, kind, "tree"))
+    return space
+
+
+OFFERED = [{"kind": "tree", "x": i / 9, "y": j / 9} for i in range(10) for j in range(10)]
+OFFERED += [{"kind": kind, "x": i / 99} for kind in ("linear", "other") for i in range(100)]
+
+
+def kind_value(config: dict[str, Any]) -> float:
+    own = (config["x"] - 0.3) ** 2 + (config.get("y", 0.5) - 0.5) ** 2
+    return own if config["kind"] == "tree" else 2.0 + own
+
+
+TREES = sorted(OFFERED[:100], key=kind_value)
+
+
+def past_of_kinds() -> list[Run]:
+    """Four past runs in which only trees were any good."""
+    rng = np.random.default_rng(0)
+    configs = [[OFFERED[i] for i in rng.permutation(len(OFFERED))[:40]] for _ in range(4)]
+    return [Run(f"past {i}", own, [kind_value(c) for c in own]) for i, own in enumerate(configs)]
+
+
+TRYING = "trying a choice that no trial had"
+
+
+def after_five_trees(prior: TaskPrior | None = None, candidates: Any = OFFERED) -> Optimizer:
+    """Return a search whose sixth-last trial, of six trees, was its best one."""
+    name = replace(method("task-prior"), prior=prior or TaskPrior(test_after=None))
+    optimizer = Optimizer(space_of_kinds(), past_of_kinds(), name, candidates=candidates, seed=1)
+    for config in TREES[:60:10]:
+        optimizer.tell(config, kind_value(config))
+    return optimizer
+
+
+@pytest.mark.parametrize("candidates", [OFFERED, None])
+def test_untried_choices_are_tried_one_by_one_while_the_search_gets_no_better(candidates: Any) -> None:
+    optimizer = after_five_trees(candidates=candidates)
+    asked: list[tuple[str, bool]] = []
+    for _ in range(15):
+        config = optimizer.ask()
+        asked.append((config["kind"], optimizer.explain().reason == TRYING))
+        optimizer.tell(config, 0.1 + kind_value(config))
+    tried = [i for i, (_, is_test) in enumerate(asked) if is_test]
+    assert tried[0] == 0
+    assert all(number % 5 == 0 for number in tried)
+    assert sorted(asked[i][0] for i in tried) == sorted({asked[i][0] for i in tried})
+    assert {kind for kind, _ in asked} == {"tree", "linear", "other"}
+
+
+def test_the_choice_that_is_tried_first_is_the_one_with_the_best_candidate() -> None:
+    optimizer = after_five_trees()
+    ensemble = optimizer._fit_model().ensemble(np.empty((0, 3)))
+    options = [config for config in OFFERED if config["kind"] != "tree"]
+    score = optimizer.method.acquisition.prepare(ensemble, np.random.default_rng(0)).score
+    assert optimizer.ask() == options[int(score(optimizer.space.encode(options)).argmax())]
+
+
+@pytest.mark.parametrize("tell", [TREES[-1], None])
+def test_no_choice_is_tried_between_times_nor_without_the_setting(tell: Any) -> None:
+    prior = TaskPrior(test_after=None, choice_every=5 if tell else 0)
+    optimizer = after_five_trees(prior)
+    if tell:
+        optimizer.tell(tell, kind_value(tell))  # the sixth trial since the best
+    optimizer.ask()
+    assert optimizer.explain().reason != TRYING
+
+
+def test_a_choice_counts_as_tried_while_it_is_pending_or_if_it_failed() -> None:
+    optimizer = after_five_trees()
+    first = optimizer.ask()["kind"]
+    second = {"linear": "other", "other": "linear"}[first]
+    for i in range(3):
+        optimizer.tell(TREES[90 + i], kind_value(TREES[90 + i]))
+    optimizer.tell({"kind": second, "x": 0.0}, FAILED)  # the tenth trial since the best, the pending one included
+    optimizer.ask()
+    assert optimizer.explain().reason != TRYING
+
+
+def test_choices_are_not_tried_every_minus_one_trials() -> None:
+    with pytest.raises(InputError, match="got -1"):
+        TaskPrior(choice_every=-1)
+
+
 def test_a_past_that_helps_beats_plain_search_and_one_that_misleads_does_not_hold_it_up() -> None:
     good = drive(Optimizer(SPACE, PAST, "task-prior", candidates=GRID), 4)
     assert min(value(c, 0.05) for c in good) < 0.01

@@ -305,7 +305,8 @@ def transfer_verdict(
         prior: How much the past counts, for a method with a prior from past runs.
     """
     if not agreements:
-        return f"None of the {plural(unused, 'past run')} was used." if unused else "There are no past runs."
+        left_out = "The only past run was not used." if unused == 1 else f"None of the {unused:,} past runs was used."
+        return left_out if unused else "There are no past runs."
     early = f"Too early to say whether past runs help: {plural(results, 'result')} so far."
     if prior is not None and prior.pairs:
         return _prior_verdict(prior) if prior.pairs >= MIN_ORDERED_PAIRS else early

@@ -163,7 +163,8 @@ def explained(past: list[Influence], *, observations: int = 10) -> Explanation:
     ("past", "verdict"),
     [
         ([], "no past runs"),
-        ([Influence("one", 0, used=False)], "None of"),
+        ([Influence("one", 0, used=False)], "not used"),
+        ([Influence("one", 0, used=False), Influence("two", 0, used=False)], "None of the 2 past runs"),
         ([Influence("one", 9, used=True)], "has not been measured"),
         ([influence("one", 10, 0.4), influence("two", 45, 0.1)], "Past runs helped: 'one' puts 89% of"),
         ([influence("one", 10, 0.01)], "Past runs helped little: 'one'"),

@@ -56,13 +56,13 @@ def read_text(path: Path) -> str:
     except FileNotFoundError as error:
         raise InputError(f"{path}: there is no such file") from error
     except IsADirectoryError as error:
-        raise InputError(f"{path}: expected a file, this is a folder") from error
+        raise InputError(f"{path}: expected a file, but this is a folder") from error
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"{path}: the file cannot be read: {error}") from error
     if b"\0" in content:
         raise InputError(f"{path}: expected text in UTF-8, got a binary file (or text in UTF-16)")
     try:
-        text = content.decode("utf-8-sig")  # spreadsheets write a byte order mark, which is no part of the text
+        text = content.decode("utf-8-sig")  # spreadsheets write a byte order mark, which is not part of the text
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise InputError(f"{path}, line {line}: expected text in UTF-8: {error.reason}") from error

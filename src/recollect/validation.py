@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 
 def as_list(name: str, value: Iterable[Item], *, of: str) -> list[Item]:
-    """Return ``value`` as a list; ``of`` says in the error what it should hold. A text or a dict is no list."""
+    """Return ``value`` as a list; ``of`` says in the error what it should hold. A string or a dict is not a list."""
     message = f"{name} must be a list of {of}, got {type(value).__name__}"
     if isinstance(value, str | bytes | Mapping):
         raise InputTypeError(message)
@@ -61,9 +61,9 @@ def as_count(name: str, value: SupportsIndex, *, minimum: int) -> int:
 
 
 def as_text(name: str, value: str) -> str:
-    """Return ``value`` if it is a text."""
+    """Return ``value`` if it is a string."""
     if not isinstance(value, str):
-        raise InputTypeError(f"{name} must be a text, got {value!r} ({type(value).__name__})")
+        raise InputTypeError(f"{name} must be a string, got {value!r} ({type(value).__name__})")
     return value
 
 

@@ -275,7 +275,7 @@ def check(memory: Where, as_json: AsJson = False) -> None:
     elif damage:
         rows = ((entry.place, entry.reason, entry.remedy) for entry in damage)
         print_table(("damaged", "what is wrong", "what to do"), rows)
-        typer.echo("\nAll else can be used: damaged studies and trials are left out when the memory is read.")
+        typer.echo("\nEverything else can be used: damaged studies and trials are left out when the memory is read.")
     else:
         typer.echo(f"{opened.store.name}: no damage")
     if damage:

@@ -8,10 +8,10 @@ Variants are the same entries with suffixes, which may be combined::
     +s100 ... +s100000            rgpe-*: number of bootstrap resamples
     +wd                           tstr-*: with dropping
     +rho0.1                       tstr-*: bandwidth
-    +eta10                        kl: how much divergence is forgiven
+    +eta10                        kl: how much divergence is tolerated
     +slack                        *-box: a box that may leave out outlying optima
     +wide                         all that model past runs: length-scale bounds up to e^4 for the sources' models
-    +paper                        all with a model of the new task of its own: as in the paper. No prior density for
+    +paper                        all with a separate model of the new task: as in the paper. No prior density for
                                   its length scales, no compression of bad values where no past run takes part, no
                                   negative-transfer guard beyond the weighting's own dropping; for `gp`, ten points of
                                   a Latin hypercube and the local search
@@ -51,7 +51,7 @@ from recollect.transfer.weighting.kl import DivergenceWeighting
 from recollect.transfer.weighting.ranking_weights import PercentileWeighting, RankingWeighting, TwoStageWeighting
 from recollect.transfer.weighting.stacking import StackingWeighting
 
-# Every candidate needs the means of all past runs: fewer of them take as long as with methods that drop past runs.
+# Scoring a point takes longer than with methods that drop past runs, so fewer points are scored.
 QUICK_SEARCH = LocalSearch(screen=512, starts=5, rounds=10, survivors=2)
 ONE_POINT, TWO_POINTS = Design("portfolio", 1), Design("portfolio", 2)
 # A prior is better with more past runs, and they are needed only to estimate it: a suggestion takes no longer.
@@ -176,7 +176,7 @@ def _variant(entry: Method, suffix: str) -> Method:
 
 def _scaled(entry: Method, match: re.Match[str]) -> Method:
     scaling = cast(Scaling, match[0])
-    _require(entry.models_past and entry.prior is None, entry, match, "does not combine tasks on a scale of choice")
+    _require(entry.models_past and entry.prior is None, entry, match, "combines no tasks on a scale that can be chosen")
     design = entry.design if entry.design.points is None else (ONE_POINT if scaling == "unscaled" else TWO_POINTS)
     return replace(entry, scaling=scaling, design=design)
 
@@ -212,7 +212,7 @@ def _wide(entry: Method, match: re.Match[str]) -> Method:
 
 def _as_in_paper(entry: Method, match: re.Match[str]) -> Method:
     own = entry.acquisition is not None and entry.joint is None and entry.prior is None
-    _require(own, entry, match, "has no model of its own task as in the paper")
+    _require(own, entry, match, "has no separate Gaussian process of the new task")
     scaling: Scaling = "meanvar" if entry.target_only_scaling == "tail" else entry.target_only_scaling
     target = replace(entry.target, prior=PAPER_PRIOR, always_fit=None, max_fit_points=None)
     design = Design() if entry.design.kind == "sobol" else entry.design

@@ -36,7 +36,7 @@ def as_tags(tags: str | Iterable[str]) -> tuple[str, ...]:
     words = [tags] if isinstance(tags, str) else as_list("tags", tags, of="words")
     for word in words:
         if not isinstance(word, str):
-            raise InputTypeError(f"tags: expected texts, got {word!r} ({type(word).__name__})")
+            raise InputTypeError(f"tags: expected strings, got {word!r} ({type(word).__name__})")
         if not word.strip() or "," in word or not is_unicode(word):
             raise InputError(f"tags: expected words without commas, got {word!r}")
     return tuple(dict.fromkeys(words))
@@ -137,7 +137,7 @@ def _local_time(moment: Moment) -> datetime:
         except ValueError as error:
             raise InputError(f"since: expected a date such as 2026-01-31 or 2026-01-31T12:00, got {given!r}") from error
     if not isinstance(moment, date):
-        raise InputTypeError(f"since: expected a date, a datetime or a text, got {moment!r} ({type(moment).__name__})")
+        raise InputTypeError(f"since: expected a date, datetime or string, got {moment!r} ({type(moment).__name__})")
     if not isinstance(moment, datetime):
         return datetime(moment.year, moment.month, moment.day)
     try:

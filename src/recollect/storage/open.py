@@ -364,7 +364,7 @@ def _known_file(address: str) -> Path | None:
 def _is_file(path: Path, expected: str) -> bool:
     """Whether a file exists; StorageError if it cannot be created or is a folder."""
     if path.is_dir():
-        raise StorageError(f"{path}: expected {expected}, this is a folder")
+        raise StorageError(f"{path}: expected {expected}, but this is a folder")
     if not path.parent.is_dir():
         raise StorageError(f"{path}: there is no folder {path.parent}")
     return path.exists()

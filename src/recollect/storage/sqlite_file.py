@@ -54,7 +54,7 @@ def read_only_connection(path: Path) -> sqlite3.Connection:
             connection.close()
             if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_READONLY:
                 raise
-        except UnicodeDecodeError:  # SQLite quotes a damaged schema in its message, which is no text then
+        except UnicodeDecodeError:  # SQLite quotes a damaged schema in its message, which then is not text
             connection.close()
             raise sqlite3.DatabaseError("malformed database schema") from None
         # A process was killed while it was writing. Only a connection that may write can undo what it left behind.

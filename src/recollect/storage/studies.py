@@ -149,7 +149,7 @@ def _defect(attributes: Mapping[str, Any], direction: str | None) -> str:
             return f"lacks the attribute {key!r}"
     if direction is None:
         return "has several directions"
-    return "" if space is None or isinstance(space, str) else f"has an attribute {SPACE_KEY!r} that is not a text"
+    return "" if space is None or isinstance(space, str) else f"has an attribute {SPACE_KEY!r} that is not a string"
 
 
 def task_studies(store: Store, *, damage: list[Damage] | None = None) -> list[TaskStudy]:

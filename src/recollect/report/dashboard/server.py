@@ -179,7 +179,7 @@ def listen_address(host: str = LOOPBACK, port: int = DEFAULT_PORT, *, token: str
     """Return where to listen; InputError for an unknown host, one that others reach without a token, or a bad token."""
     if token is not None and not (token.isascii() and token.isprintable() and token.strip() == token != ""):
         raise InputError(
-            "token: expected one or more printable ASCII characters without spaces around, got another text"
+            "token: expected one or more printable ASCII characters without spaces around them, got something else"
         )
     expected = "host: expected a name or an address of this machine, got"
     if not host:

@@ -60,7 +60,7 @@ def hyperparameters_of(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     for name in mapping:
         if not isinstance(name, str) or not name or not is_unicode(name):
             got = f"{name!r} ({type(name).__name__})"
-            raise SpaceError(f"the name of a hyperparameter must be a text in valid Unicode, not empty; got {got}")
+            raise SpaceError(f"the name of a hyperparameter must be a non-empty string in valid Unicode; got {got}")
     return {name: hyperparameter_of(name, spec) for name, spec in mapping.items()}
 
 

@@ -69,7 +69,7 @@ def write_stored_runs(stored: Sequence[StoredRun], path: str | os.PathLike[str])
     try:
         content = text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise InputError(f"{target}: a text is not valid Unicode: {error.reason}; .jsonl can hold it") from error
+        raise InputError(f"{target}: some text is not valid Unicode: {error.reason}; .jsonl can hold it") from error
     write_atomically(target, gzip.compress(content, mtime=0) if target.suffix == ".gz" else content)
     if lost:
         message = f"{target}: CSV does not keep {', '.join(lost)}; .jsonl keeps everything"

@@ -121,7 +121,7 @@ def _labels(place: str, head: Mapping[str, Any]) -> tuple[str | None, tuple[str,
     problem, tags, note = head.get("problem"), head.get("tags", []), head.get("note", "")
     texts = isinstance(tags, list) and all(isinstance(word, str) for word in (*tags, note))
     if not texts or not isinstance(problem, str | None):
-        raise InputError(f"{place}: expected texts as problem and note, and a list of texts as tags")
+        raise InputError(f"{place}: expected strings as problem and note, and a list of strings as tags")
     return problem, tuple(tags), note
 
 
@@ -129,7 +129,7 @@ def _trial(place: str, line: Mapping[str, Any]) -> Trial:
     try:
         config, notes = line["config"], line["notes"]
         if not isinstance(config, dict) or not isinstance(notes, list) or not all(type(note) is str for note in notes):
-            raise InputError("config must be an object and notes a list of texts")
+            raise InputError("config must be an object and notes a list of strings")
         numbers = {"value": line["value"], "seconds": line["seconds"], "estimate": line.get("estimate")}
         for name, number in numbers.items():
             if number is not None and type(number) not in (int, float):

@@ -71,7 +71,7 @@ def read_runs(
             export of Weights & Biases, or ``"wandb:"`` followed by entity/project.
         task: The only task to read where a source names several (tasks of a table, studies, experiments, sweeps);
             otherwise the name of the run.
-        kind: What a file is if it does not tell by itself: csv, jsonl, json, smac, optuna, mlflow or wandb.
+        kind: The format of a file that is not recognised: csv, jsonl, json, smac, optuna, mlflow or wandb.
         value: The column or metric with the value of a trial.
         direction: "minimize" unless the source says otherwise.
         columns: Roles of a table's columns by name: "task", "value", "state", "seconds", "hyperparameter" or "ignore".
@@ -211,7 +211,7 @@ def _kind_of_database(path: Path) -> str:
     for kind, table in (("optuna", "studies"), ("mlflow", "experiments")):
         if table in tables:
             return kind
-    raise InputError(f"{path}: expected a database of Optuna or MLflow, its tables are: {name_list(sorted(tables))}")
+    raise InputError(f"{path}: expected a database of Optuna or MLflow, got the tables {name_list(sorted(tables))}")
 
 
 def _read_lines(path: Path, options: ImportOptions) -> ImportResult:

@@ -73,9 +73,9 @@ def _check_folder(where: str, address: str) -> None:
             subfolders.remove("artifacts")
         for path in (os.path.join(folder, name) for name in (*subfolders, *files)):
             if os.path.islink(path) and os.path.commonpath([root, os.path.realpath(path)]) != root:
-                raise InputError(f"{where}: {path} is a link that leaves the folder; replace it by what it links to")
+                raise InputError(f"{where}: {path} is a link that leaves the folder; replace it with what it links to")
             if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
-                raise InputError(f"{where}: expected files and folders, {path} is a pipe or a device; remove it")
+                raise InputError(f"{where}: expected files and folders, but {path} is a pipe or a device; remove it")
 
 
 @contextmanager

@@ -47,7 +47,7 @@ def test_files_and_folders_of_other_kinds_are_refused(tmp_path: Path) -> None:
         InputError, match=r"kind must be one of csv, jsonl, json, smac, optuna, mlflow, wandb, got 'xlsx'"
     ):
         read_runs(tmp_path / "notes.txt", kind="xlsx")
-    with pytest.raises(InputError, match="expected a file, this is a folder"):
+    with pytest.raises(InputError, match="expected a file, but this is a folder"):
         read_runs(tmp_path, kind="csv")
 
 
@@ -57,7 +57,7 @@ def test_a_database_of_something_else_is_refused_and_left_alone(tmp_path: Path) 
         connection.execute("create table songs (name text)")
         connection.commit()
     before = path.read_bytes()
-    with pytest.raises(InputError, match=r"expected a database of Optuna or MLflow, its tables are: songs"):
+    with pytest.raises(InputError, match=r"expected a database of Optuna or MLflow, got the tables songs"):
         read_runs(path)
     assert path.read_bytes() == before
 

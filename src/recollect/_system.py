@@ -75,7 +75,7 @@ def user_folder(kind: Literal["cache", "data"], variable: str) -> Path:
 
 @contextmanager
 def no_garbage_collection() -> Iterator[None]:
-    """Turn off garbage collection while many objects are created that all stay; it would take a tenth of the time."""
+    """Turn off garbage collection while many lasting objects are created; it would take a tenth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -117,7 +117,7 @@ class GroupGuard:
     """Starts processes that lead a group, and kills their groups if this process ends before them, however it ends.
 
     A small process watches this one, because nothing runs here after SIGKILL. It is started with the first process and
-    is in no group of the others, nor of this process.
+    belongs neither to their groups nor to that of this process.
     """
 
     def __init__(self) -> None:

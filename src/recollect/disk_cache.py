@@ -2,8 +2,8 @@
 
 Many processes may use the file at once: a rollback journal also works on network folders, and a process that finds the
 file locked waits. A cache is a convenience: when it cannot be used (no permission, full disk, locked for too long), one
-`RecollectWarning` says why, and nothing is found. A damaged file is moved aside. Of too many entries the oldest are
-removed.
+`RecollectWarning` says why, and it counts as empty. A damaged file is moved aside. If there are too many entries, the
+oldest are removed.
 
 The files are in the user's cache folder: the folder named by ``RECOLLECT_CACHE``; else ``XDG_CACHE_HOME/recollect`` or
 ``~/.cache/recollect``, on Windows ``LOCALAPPDATA/recollect``, on macOS ``~/Library/Caches/recollect``.

@@ -165,8 +165,8 @@ class ProcessPool(Generic[Item, Answer]):
     ) -> None:
         """Prepare to call a function, which is sent by value: it must not hold open files, locks or connections.
 
-        One item may take ``time_limit`` seconds, without the start of a worker. ``one_thread``: BLAS and OpenMP in a
-        worker use one thread, unless the environment says otherwise.
+        One item may take ``time_limit`` seconds, not counting the start of a worker. ``one_thread``: BLAS and OpenMP in
+        a worker use one thread, unless the environment says otherwise.
         """
         import cloudpickle
 

@@ -63,7 +63,7 @@ class TransferGain:
 
     @property
     def uncertainty(self) -> str:
-        """How sure that is, as a phrase."""
+        """How certain that is, as a phrase."""
         if self.compared == "the same task":
             return "one run of each, so chance plays a part"
         runs = plural(self.runs, "past run")

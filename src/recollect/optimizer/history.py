@@ -88,7 +88,7 @@ class History:
 
     @property
     def direction(self) -> Direction:
-        """Whether values are to minimize or to maximize."""
+        """Whether values are minimized or maximized."""
         return self._empty.direction
 
     @property

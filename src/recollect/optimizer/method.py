@@ -76,7 +76,7 @@ PROTOCOLS = {
     "weighting": ("allows_guard", "prepare"),
     "joint": ("check", "prepare"),
 }
-"""The members of blocks of any class."""
+"""Blocks that may be of any class, each with the members that it must have."""
 BLOCKS: dict[str, Any] = {
     "design": Design,
     "prior": TaskPrior | None,
@@ -86,7 +86,7 @@ BLOCKS: dict[str, Any] = {
     "screening": Screening,
     "search": LocalSearch | GradientSearch,
 }
-"""The classes of the other blocks."""
+"""All other blocks, each with its class."""
 EXPECTED = {
     "acquisition": "an acquisition function such as recollect.acquisition.functions.ExpectedImprovement()",
     "weighting": "a weighting such as recollect.transfer.weighting.ranking_weights.RankingWeighting()",

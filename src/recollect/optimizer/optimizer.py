@@ -83,8 +83,8 @@ class Optimizer:
         Args:
             space: The search space, in any notation that `compile_space` understands.
             past: Runs on other tasks. Without them a method with a model is plain Bayesian optimization, and one
-                without a model is random search. Runs that cannot be used are left out with a warning. Of more than
-                a few hundred, each suggestion uses those that are chosen for it (`Method.screening`).
+                without a model is random search. Runs that cannot be used are left out with a warning. If there
+                are more than a few hundred, each suggestion uses a selection of them (`Method.screening`).
             method: Name of a method, see `methods`, or a `Method`.
             horizon: Number of trials planned in all; ranking weights drop past runs more readily towards it.
             seed: Seed of all random numbers; None takes fresh entropy.
@@ -326,7 +326,7 @@ class Optimizer:
         return self._first_untaken(self._design, "point {} of " + name)
 
     def _explore(self, index: int) -> Suggestion | None:
-        """Return the next of the points that are missing from the initial design of plain Bayesian optimization."""
+        """Return the next of the points of a Latin hypercube that complete the first ten trials."""
         if (missing := POINTS_WITHOUT_PAST - index) <= 0:
             return None
         if self._exploration is None:

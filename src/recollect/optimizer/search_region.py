@@ -5,7 +5,7 @@ Notation: ``candidates (N, d)`` the points that may be suggested, if they are fi
 A method with a box (paper section 5.3) searches a narrowed space with an encoding of its own, so that its model sees
 the box as the unit cube. Among candidates the box only says which come first: they keep the encoding of the user's
 space, and when those inside the box are used up, the others follow. A box that holds fewer configurations than trials
-are planned (the optimum of a single past run is a point) is no place to search, and the user's space is searched.
+are planned (the optimum of a single past run is a point) is too small to search, and the user's space is searched.
 """
 
 from __future__ import annotations

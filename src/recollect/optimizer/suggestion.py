@@ -5,7 +5,7 @@ never suggested again.
 
 Pending points are treated as if they had returned their predicted mean: the mean stays, the uncertainty around them
 vanishes, and so does the reason to go there again. Failed points never enter a model; the acquisition value of a
-candidate is multiplied by its probability of feasibility (`acquisition.functions`).
+candidate is multiplied by its probability of feasibility (`acquisition.feasibility`).
 """
 
 from __future__ import annotations

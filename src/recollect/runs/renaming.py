@@ -15,11 +15,11 @@ from recollect.runs.run import Config, Run
 def rename_hyperparameters(runs: Sequence[Run], rename: Mapping[str, str] | None) -> list[Run]:
     """Return past runs with some hyperparameters renamed, without their spaces where something changed.
 
+    A warning names what occurs in no run, neither under its old nor under its new name.
+
     Args:
         runs: The past runs.
         rename: New names by old ones; None changes nothing.
-
-    A warning names what occurs in no run, neither under its old nor under its new name.
 
     Raises:
         InputTypeError: ``rename`` is not a mapping from names to names.

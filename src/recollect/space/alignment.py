@@ -115,7 +115,7 @@ def _align_column(column: SpaceColumn, values: list[Any], active: BoolArray) -> 
     nowhere = np.zeros(len(values), dtype=np.bool_)
     if column.size == 1 and (column.constant if isinstance(column, Choices) else True):
         # What is constant now may have varied in the past, and a constant may be left out. A categorical with a single
-        # choice is no constant: other choices are unknown to the new space.
+        # choice is not a constant: other choices are unknown to the new space.
         other = present & (codes != column.default)
         return _Cells(np.where(active, column.default, np.nan), nowhere, unused | other, nowhere, {})
     wrong = present & (np.isnan(codes) | _too_far(column, codes))

@@ -27,7 +27,7 @@ class ConfigColumns:
 
     @classmethod
     def of(cls, configs: Sequence[Mapping[str, Any]]) -> ConfigColumns:
-        """Return the columns of configurations; InputTypeError if they are no sequence of mappings."""
+        """Return the columns of configurations; InputTypeError if they are not a sequence of mappings."""
         rows = as_rows(configs)
         if len(set(map(len, rows))) == 1:
             with suppress(KeyError):  # nearly always all have the same hyperparameters

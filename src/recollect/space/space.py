@@ -197,7 +197,7 @@ class Space:
 
 
 def as_rows(configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the configurations as dicts, to be read only; InputTypeError if they are no sequence of mappings."""
+    """Return the configurations as dicts, to be read only; InputTypeError if they are not a sequence of mappings."""
     array = isinstance(configs, np.ndarray) and configs.ndim > 0
     if not array and (isinstance(configs, Mapping | str) or not isinstance(configs, Sequence)):
         raise InputTypeError(f"expected a sequence of configurations, got {type(configs).__name__}; put one in a list")

@@ -13,9 +13,9 @@ Maximum likelihood by expectation-maximization, in closed form, from mu = 0 and 
     M   mu = mean_i m_i,   Sigma = [sum_i (P_i + (m_i - mu)(m_i - mu)^T) + K(Z, Z)] / (k + 1),
         noise = mean over all observations of (z - W m_i)^2 + diag(W P_i W^T)
 
-The kernel in the update of Sigma is one task more, of which nothing was observed: with few past runs the estimate stays
+The kernel in the update of Sigma is one more task, of which nothing was observed: with few past runs the estimate stays
 between what they show and the kernel, and never becomes singular. The posterior means m_i are the past tasks'
-functions as the others help to see them.
+functions, estimated with the help of the others.
 """
 
 from __future__ import annotations

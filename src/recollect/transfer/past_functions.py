@@ -3,11 +3,11 @@
 Past run i of k takes part by its mean function. At reference points ``R (r, d)`` all over the space its values are
 compressed above the median (`scaling.compress_tail`) and standardized; the same constants give z_i at any point, and
 bring the run's own observations to the same scale. Where z_i = 0, the run has the value c_i, its *level*, and one unit
-of z is worth s_i, its *spread*, in the units of its values. A model that takes nearly all of a run for noise has a
-nearly constant mean function; the spread is at least a tenth of that of the run's observations.
+of z is worth s_i, its *spread*, in the units of its values. A model that explains nearly all of a run as noise
+has a nearly constant mean function; the spread is at least a tenth of that of the run's observations.
 
 Past runs *agree* as far as the mean of the others' functions orders the observations of each run. As a rank correlation
-(Kendall's tau) below `LEAST_AGREEMENT`, two standard errors away, it is no basis for a prior: they have nothing in
+(Kendall's tau) below `LEAST_AGREEMENT`, two standard errors away, it is not a basis for a prior: they have nothing in
 common. Fewer than five past runs with five observations are given the benefit of the doubt.
 """
 

@@ -10,7 +10,7 @@ the past runs, the seed and the results so far, never on time, on the cache or o
     17 to 32      the same with the first 16 results; and so on with 32, 64, ...
 
 *Random* ones are the first of a random order, so those of one stage stay in the next. They represent the past runs as
-they are, which is what a prior or a portfolio wants. *Diverse* ones are added one by one, each the one whose function
+they are, which is what a prior or a portfolio needs. *Diverse* ones are added one by one, each the one whose function
 is least like all that take part already, among the first `MAX_DIVERSE` of the random order.
 
 *Agreement* is how well a past run orders the results. All past runs are compared, so they are not fitted for it: each
@@ -18,7 +18,8 @@ is a Gaussian process with the median hyperparameters of the first stage and noi
 results no better than chance, the best of thousands would be the luckiest, and only those that are clearly better by
 themselves are chosen for their agreement.
 
-A choice takes effect one result after the results it is made of. Meanwhile what it needs can be fitted behind.
+A choice takes effect one result after the results on which it is based. Meanwhile, what it needs can be fitted in the
+background.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from recollect.transfer.weighting.ranking import misranked_counts, order_scores,
 
 FIRST_RESULTS = 8  # with which agreement is measured for the first time
 MIN_FIRST = 8  # past runs of the first suggestion, however long they are
-MAX_DIVERSE = 4096  # past runs among which diverse ones are looked for
+MAX_DIVERSE = 4096  # past runs among which diverse ones are sought
 MAX_ROUGH_OBSERVATIONS = 50  # a longer past run is represented by this many when it is compared
 MAX_COMPARED = 256  # results with which past runs are compared, the latest
 MIN_ROUGH_NOISE = 1e-3  # variance of the noise of standardized values, when past runs are compared
@@ -170,7 +171,7 @@ class Screener:
 
 
 class ScreenedSources:
-    """The fitted past runs that take part in a suggestion, out of many; the next ones are fitted behind.
+    """The fitted past runs that take part in a suggestion, out of many; the next ones are fitted in the background.
 
     What it keeps depends on the results it was given, so optimizers with other results may share it.
     """

@@ -121,7 +121,7 @@ def fit_behind(
 ) -> None:
     """Fit the past runs that the cache lacks, while this process has other things to do.
 
-    Where that is worth while, other processes do all of it, and the caller's thread only waits for them.
+    Where that is worthwhile, other processes do all of it, and the caller's thread only waits for them.
     """
     missing = _known(_tasks(data, shape, settings)[1], shape, settings, cache)[1]
     _fit_all(missing, cache=cache, progress=progress, workers=_workers(missing, None), behind=True)

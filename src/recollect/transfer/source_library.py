@@ -1,8 +1,8 @@
-"""Past runs that are fitted when they are first needed, or before that in a thread behind.
+"""Past runs that are fitted when they are first needed, or before that in a background thread.
 
 A fit is a pure function of its content (`source_fitting`), so it does not matter who computes it, when, or in which
 order. What the thread has not finished when it is needed is waited for; what it has not begun is fitted then. When the
-program ends, the thread is stopped after the fits at hand: Python may abort if a thread runs while it shuts down.
+program ends, the thread is stopped after the current fits: Python may abort if a thread runs while it shuts down.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class SourceLibrary:
         """Take the past runs; nothing is fitted yet."""
         self.data, self.shape, self.settings = tuple(data), shape, settings
         self._fits = _RememberedFits(cache)
-        self._done = (0, 0)  # fits behind, and how many are necessary
+        self._done = (0, 0)  # finished fits of the thread, and how many are necessary
         self._thread: threading.Thread | None = None
         self._stopped = False
 
@@ -57,7 +57,7 @@ class SourceLibrary:
         _AT_WORK.add(self)
 
     def stop(self) -> None:
-        """Stop the thread after the fits at hand, and wait for its end."""
+        """Stop the thread after the current fits, and wait for its end."""
         self._stopped = True
         if self._thread is not None:
             self._thread.join(STOP_SECONDS)

@@ -1,1 +1,1 @@
-"""The doing: run an objective, keep every trial in a memory, alone or together with other processes."""
+"""Tuning: run an objective and keep every trial in a memory, alone or together with other processes."""

@@ -46,15 +46,15 @@ from recollect.validation import as_count
 
 CONFIG_VARIABLE, DEFAULT_KEY = "RECOLLECT_CONFIG", "value"
 SCORE_FILE, TRIAL, WORKER, LOGS = PROVIDED = ("score_file", "trial", "worker", "logs")
-"""Placeholders besides the hyperparameters; a hyperparameter with the name of one of the last three comes first."""
+"""Placeholders besides the hyperparameters; a hyperparameter with the name of one of the last three takes its place."""
 DEFAULT_SCORE_FILE = "score.json"
 TOKENS = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+")
 OPTION, LONE_OPTION = re.compile(r"--?[^\W\d_]"), re.compile(r"--?[^\W\d_][^=]*")
 NAMED_NUMBER = re.compile(r"([^:=]*)[:=]\s*(\S+)")
 NAMED_IN_LINE = re.compile(r"([^\W\d][\w.-]*)[\"']?\s*[:=]\s*([^\s,;})\]]+)")
 
-OUTPUT_TAIL_BYTES = 1 << 16  # at the end of a program's output, in which the score is looked for
-MAX_SEARCHED = 500  # characters of a line, in which names of numbers are looked for
+OUTPUT_TAIL_BYTES = 1 << 16  # at the end of a program's output, which is searched for the score
+MAX_SEARCHED = 500  # characters of a line that are searched for names of numbers
 KEPT_NAMES = 6  # of numbers in the output, in the message that it has no score
 KEPT_LINES = 20  # of standard error that are stored with a failed trial
 MIN_POLL_SECONDS, MAX_POLL_SECONDS = 0.001, 0.02  # between two checks whether a program has ended
@@ -68,7 +68,7 @@ class CommandTemplate:
 
     arguments: tuple[Argument, ...]  # the program comes first
     unused: tuple[str, ...]  # hyperparameters that vary but have no placeholder
-    provided: frozenset[str] = frozenset((SCORE_FILE,))  # placeholders that are no hyperparameters
+    provided: frozenset[str] = frozenset((SCORE_FILE,))  # placeholders that are not hyperparameters
 
     @property
     def program(self) -> str:
@@ -207,7 +207,7 @@ class TaskFolders:
     @classmethod
     def of(cls, problem: str, task: str, *, logs: Path | None, work: Path | None) -> TaskFolders:
         """Create the folders of a task in those for logs and for work, as far as there are any."""
-        name = quote(task, safe=" ,()@+=~")  # a task may be named ../x; a dot is no folder
+        name = quote(task, safe=" ,()@+=~")  # a task may be named ../x; a dot does not name a folder
         name = name.replace(".", "%2E") if not name.strip(".") else name
         logs, work = (None if folder is None else folder.absolute() / name for folder in (logs, work))
         for folder in (logs, work):

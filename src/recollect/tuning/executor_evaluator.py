@@ -41,7 +41,7 @@ class ExecutorEvaluator:
 
     @property
     def capacity(self) -> int:
-        """The threads of a cluster now, the workers of an executor, or the cores if it does not tell."""
+        """The current number of threads of a cluster, or of workers of an executor; if it does not say, of cores."""
         if self._client is None:
             return int(getattr(self._executor, "_max_workers", 0)) or available_cores()
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()

@@ -10,8 +10,8 @@ n observations, the same model of its first n says h_j, and its further w_j obse
 
 The factor f by which all claims are wrong has the prior Exp(1), whose mean is 1, and the forecast is the posterior
 predictive probability for the task itself. If none of k past runs with the same claim and window w improved, it is
-``w r / (1 + (k + 1) w r)``, below 1 / (k + 1) whatever the model claims. Windows of different lengths count as what
-they are. Without past runs the forecast is the model's own claim, which is high as long as anything is uncertain.
+``w r / (1 + (k + 1) w r)``, below 1 / (k + 1) whatever the model claims. Windows of different lengths count
+accordingly. Without past runs the forecast is the model's own claim, which is high as long as anything is uncertain.
 
 The power b is small because claims hardly tell past runs of one problem apart; it was chosen by the likelihood of runs
 that were left out (`benchmarks/quality/stop_when_unlikely.py`), as was the lowest claim that is told from lower ones.

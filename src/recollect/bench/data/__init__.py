@@ -1,1 +1,1 @@
-"""One file a source of published results: each turns its authors' files into a `Benchmark`."""
+"""One file per source of published results: each turns its authors' files into a `Benchmark`."""

@@ -8,7 +8,7 @@ A plan names a contestant by one of these (`contestant_spec`):
     command: PROGRAM ARGUMENT ...     a program in an environment of its own (`bench.experiment.subprocess_contestant`)
 
 Samplers and factories may have settings: ``optuna:TPESampler(multivariate=True)``. A module is a file beside the plan,
-or one that can be imported; files in a command are looked for beside the plan, too.
+or one that can be imported; files in a command are searched for beside the plan, too.
 
 A factory is called as ``factory(space, past, horizon=..., seed=..., candidates=...)`` and returns an object with
 ``ask()`` and ``tell(config, value)`` (`AskTell`); lower values are better. ``space`` is a `Space`, ``past`` a tuple of
@@ -97,7 +97,7 @@ class ContestantSpec:
         return f"{self.kind} {Path(self.module).name} {self.target}({settings})"
 
     def create(self, setting: RunSetting) -> AskTell:
-        """Create what is asked and told in one run; for those that are no method of recollect."""
+        """Create what is asked and told in one run; for those that are not methods of recollect."""
         settings = dict(self.settings)
         created: AskTell
         if self.kind == OPTUNA:

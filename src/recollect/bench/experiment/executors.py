@@ -72,7 +72,7 @@ class DaskExecutor:
         parts = urlsplit(self.address if "://" in self.address else f"tcp://{self.address}")
         try:
             complete = parts.scheme in SCHEMES and parts.hostname and (parts.port or parts.scheme == "inproc")
-        except ValueError:  # a port that is no number
+        except ValueError:  # a port that is not a number
             complete = False
         if not complete:
             raise InputError(f"expected the address of a Dask scheduler, as tcp://host:8786, got {self.address!r}")

@@ -1,6 +1,6 @@
 """Server-sent events: an open page has one stream, which says what the current version of the page is.
 
-The stream carries versions, not pages: a page that hears of another version than its own requests it as it would
+The stream carries versions, not pages: a page that learns of another version than its own requests it as it would
 without a stream, and gets it from the cache. A stream is a coroutine. It needs no thread, and all streams share one
 query for change tokens. Their number is limited, since each occupies a connection; a page without a stream asks every
 second. A stream ends when its client has gone, when the memory cannot be read, and when the server ends.

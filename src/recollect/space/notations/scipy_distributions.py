@@ -1,6 +1,6 @@
 """Frozen distributions of SciPy, as ``RandomizedSearchCV`` takes them: uniform, loguniform and randint.
 
-A search space has no probabilities: only distributions that are uniform on some scale have a place in it.
+A search space has no probabilities: only distributions that are uniform on some scale can be part of it.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def read_entries(path: Path) -> Any:
 
     Raises:
         InputError: The file cannot be read.
-        SpaceError: Its content is no search space.
+        SpaceError: Its content is not a search space.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")  # editors on Windows write a byte order mark

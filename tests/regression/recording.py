@@ -26,6 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from typer.testing import CliRunner
 
 import recollect
@@ -142,9 +143,18 @@ def key(case: Case) -> str:
 
 
 def machine() -> str:
-    """What the last bits of a suggestion depend on."""
+    """What the last bits of a suggestion depend on: libraries, and which of their code a processor runs."""
     packages = ("numpy", "scipy", "ConfigSpace", "scikit-learn", "plotly", "matplotlib", "jax")
-    return ", ".join([platform.machine(), *(f"{name} {importlib.metadata.version(name)}" for name in packages)])
+    versions = [f"{name} {importlib.metadata.version(name)}" for name in packages]
+    return ", ".join([platform.machine(), *versions, f"last bits {last_bits()}"])
+
+
+def last_bits() -> str:
+    """A fingerprint of the rounding errors of some computations."""
+    A = np.random.default_rng(0).normal(size=(80, 80))
+    L = np.linalg.cholesky(A @ A.T + np.eye(80))
+    results = (L, np.linalg.solve(L, A), np.exp(A), np.log1p(np.square(A)), np.sqrt(A @ A[0] - A.sum() + 1e3))
+    return hashlib.sha256(b"".join(np.ascontiguousarray(result).tobytes() for result in results)).hexdigest()[:12]
 
 
 def command(*words: str) -> str:

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from recollect.errors import ConfigError, RecollectWarning
 from recollect.numerics.arrays import row_key
@@ -48,7 +49,14 @@ if TYPE_CHECKING:
 
 RETRY_KEY = "recollect:again"
 logger = logging.getLogger("recollect")
+Retry: TypeAlias = Callable[[Callable[[], Any]], Any]
+"""Does something with the storage and returns its result; may try again if the storage does not answer."""
 DEAD_WORKER = "the worker that ran it stopped sending heartbeats"
+
+
+def once(action: Callable[[], Any]) -> Any:
+    """Do something without trying again."""
+    return action()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +176,32 @@ class TrialQueue:
         return self.claim_all([(config, influence)], limit=limit)[0]
 
     def claim_all(
-        self, configs: Sequence[tuple[Config, Mapping[str, Any] | None]], *, limit: int
+        self, configs: Sequence[tuple[Config, Mapping[str, Any] | None]], *, limit: int, retry: Retry = once
     ) -> list[ClaimedTrial | None]:
-        """Claim several configurations, each with its influence, in one step; None for each that is not to be run."""
+        """Claim several configurations, each with its influence, in one step; None for each that is not to be run.
+
+        ``retry`` does each access to the storage. The step as a whole must not be repeated: the claims may be written.
+        """
+        trials: list[ClaimedTrial] = retry(lambda: self._write_claims(configs))
+        retry(self.read)
+        return [trial if retry(partial(self._stands, trial, limit)) else None for trial in trials]
+
+    def claim_waiting(self, *, limit: int, retry: Retry = once) -> ClaimedTrial | None:
+        """Claim a trial that was queued by a user or because its worker died; None if there is none.
+
+        ``retry`` does each access to the storage, as in `claim_all`.
+        """
+        for number, trial in sorted(self.state.waiting.items()):
+            if self.state.planned().before(number) >= limit:
+                return None
+            if retry(partial(self._take, trial)):
+                retry(self.read)
+                if retry(partial(self._stands, trial, limit)):
+                    return trial
+        return None
+
+    def _write_claims(self, configs: Sequence[tuple[Config, Mapping[str, Any] | None]]) -> list[ClaimedTrial]:
+        """Write configurations as running trials of this process."""
         from optuna.trial import TrialState
 
         with storage_errors(self._store.name):
@@ -181,28 +212,20 @@ class TrialQueue:
             keys = write_trials(self._store, self._study.id, frozen)
             trials = [ClaimedTrial(*key, config) for key, (config, _) in zip(keys, configs, strict=True)]
             self._claimed |= {trial.number: trial for trial in trials}
-        self.read()
-        return [trial if self._stands(trial, limit) else None for trial in trials]
+            return trials
 
-    def claim_waiting(self, *, limit: int) -> ClaimedTrial | None:
-        """Claim a trial that was queued by a user or because its worker died; None if there is none."""
+    def _take(self, trial: ClaimedTrial) -> bool:
+        """Turn a waiting trial into a running one of this process; False if another process was first."""
         from optuna.trial import TrialState
 
-        states = (TrialState.WAITING, TrialState.RUNNING)
-        for number, trial in sorted(self.state.waiting.items()):
-            if self.state.planned().before(number) >= limit:
-                return None
-            with storage_errors(self._store.name):
-                system = {HEARTBEAT_KEY: heartbeat()}
-                moved = move_trial(self._store, trial.id, states, user=self._place, system=system)
-                if moved:
-                    self._write_params(trial)
-                    self._claimed[number] = trial
-            if moved:
-                self.read()
-                if self._stands(trial, limit):
-                    return trial
-        return None
+        with storage_errors(self._store.name):
+            if trial.number not in self._claimed:  # by an attempt that failed after that
+                states, system = (TrialState.WAITING, TrialState.RUNNING), {HEARTBEAT_KEY: heartbeat()}
+                if not move_trial(self._store, trial.id, states, user=self._place, system=system):
+                    return False
+                self._claimed[trial.number] = trial
+            self._write_params(trial)
+            return True
 
     def _stands(self, trial: ClaimedTrial, limit: int) -> bool:
         """Return whether a new claim stands, read after all workers can see it; release it if not."""

@@ -149,7 +149,7 @@ class Worker:
         """Start as many trials as the evaluator can take and the budget allows."""
         lost = 0
         while (free := self._evaluator.capacity - len(self._queue.claimed)) > 0:
-            waiting = self._retry(lambda: self._queue.claim_waiting(limit=self.budget.trials))
+            waiting = self._queue.claim_waiting(limit=self.budget.trials, retry=self._retry)
             claims: list[ClaimedTrial | None] = [] if waiting is None else [waiting]
             if waiting is None and (left := self.budget.trials - len(self._queue.state.planned())) > 0:
                 claims = self._suggest(min(free, left))
@@ -193,7 +193,7 @@ class Worker:
         return None
 
     def _claim(self, configs: Sequence[tuple[Config, dict[str, Any]]]) -> list[ClaimedTrial | None]:
-        return self._retry(lambda: self._queue.claim_all(configs, limit=self.budget.trials))
+        return self._queue.claim_all(configs, limit=self.budget.trials, retry=self._retry)
 
     def _suggest(self, count: int) -> list[ClaimedTrial | None]:
         """Claim a configuration to try first or, when there is none left, ``count`` suggestions in one step.

@@ -307,6 +307,12 @@ def test_without_a_success_the_exit_code_is_1(recollect: Recollect, folder: Path
     assert (result["failed"], result["best_value"], result["best_config"], result["command"]) == (2, None, None, None)
 
 
+def test_without_a_trial_the_exit_code_is_1_too(recollect: Recollect, folder: Path) -> None:
+    done = recollect(*tuned("--seconds", 1e-9), "sh", "-c", "echo {x}")
+    assert (done.code, done.err.splitlines()[-1]) == (1, "recollect: no trial succeeded")
+    assert len(one_run()) == 0
+
+
 def test_nothing_needs_to_be_kept(recollect: Recollect, folder: Path) -> None:
     done = recollect("tune", "--space", "line.json", "--trials", 2, "--json", "sh", "-c", "echo {x}")
     result = json.loads(done.out)

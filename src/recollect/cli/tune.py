@@ -278,7 +278,7 @@ def _print(result: Result, arguments: list[str], memory: str | None) -> None:
     typer.echo("\n" + "\n".join(map(printable, str(result.explain()).splitlines())))
     if len(result.explanation.past) > SHOWN_PAST_RUNS:
         typer.echo("--json lists all past runs")
-    if memory is not None:
+    if memory is not None and run.trials:
         where = ["recollect", "memory", "show", memory, "--problem", result.problem, "--task", run.task]
         typer.echo(f"\nall trials:\n  {shlex.join(where)} --trials")
         typer.echo(f"everything about one trial:\n  {shlex.join(where)} --trial {run.trials[-1].number}")

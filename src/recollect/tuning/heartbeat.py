@@ -98,8 +98,8 @@ class HeartbeatMonitor:
         """Return whether the worker of a trial is dead; ``latest``: its heartbeat, None for a trial of Optuna's own."""
         if not isinstance(latest, dict):
             return False
-        if latest.get("machine") == machine_id():
-            return process_start(int(latest.get("pid", 0))) != latest.get("begun")
+        if latest.get("machine") == machine_id() and isinstance(pid := latest.get("pid"), int):
+            return process_start(pid) != latest.get("begun")
         now = time.monotonic()
         previous = self._last_change.get(trial)
         if previous is None or previous[0] != latest:

@@ -22,7 +22,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from recollect.errors import ConfigError, RecollectWarning
+from recollect.errors import ConfigError, InputTypeError, RecollectWarning
 from recollect.numerics.arrays import row_key
 from recollect.runs.run import Config, Trial
 from recollect.space.space import Space
@@ -329,7 +329,7 @@ class TrialQueue:
         if number not in self._keys:
             try:
                 self._set_key(number, row_key(self._space.encode([config])[0]))
-            except ConfigError:
+            except (ConfigError, InputTypeError):  # the latter: damaged, no configuration at all
                 return False
         return True
 
@@ -352,11 +352,11 @@ class TrialQueue:
 
         states, key = (TrialState.RUNNING, TrialState.FAIL), self._keys[record.number]
         first = self._first_with(key)
-        retries = record.system_attrs.get(RETRY_KEY, 0)
         if first is not None:
             user: dict[str, Any] = {VOID_KEY: f"{DEAD_WORKER}; the same configuration as trial {first}"}
         else:
-            user = {NOTES_KEY: [f"{DEAD_WORKER}, twice"]} if retries else {VOID_KEY: f"{DEAD_WORKER}: queued again"}
+            again = RETRY_KEY in record.system_attrs
+            user = {NOTES_KEY: [f"{DEAD_WORKER}, twice"]} if again else {VOID_KEY: f"{DEAD_WORKER}: queued again"}
         moved = move_trial(self._store, record.id, states, user=user)
         if not moved or VOID_KEY not in user:
             self.state.running[record.number] = record.params
@@ -364,7 +364,7 @@ class TrialQueue:
         logger.warning("trial %d: %s", record.number, user[VOID_KEY])
         self.state.void.add(record.number)
         if first is None:
-            system = {HEARTBEAT_KEY: heartbeat(), RETRY_KEY: retries + 1}
+            system = {HEARTBEAT_KEY: heartbeat(), RETRY_KEY: 1}
             retry = self._frozen(record.params, TrialState.WAITING, user={}, system=system)
             ((trial_id, number),) = write_trials(self._store, self._study.id, [retry])
             self._set_key(number, key)

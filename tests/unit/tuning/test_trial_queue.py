@@ -385,6 +385,43 @@ def test_a_trial_outside_the_space_is_left_out_with_a_warning(tmp_path: Path) ->
         assert queue.read().unread == []
 
 
+@pytest.mark.parametrize("pid", ["x", None, [], 1.5, -1, 10**400])
+def test_a_worker_with_a_damaged_heartbeat_is_dead_when_it_sends_no_other(
+    pid: Any, where: str, clock: list[float]
+) -> None:
+    queue, other = open_queue(where), open_queue(where, grace=1.0)
+    trial = queue.claim(ONE, limit=5)
+    assert trial is not None
+    queue.write_heartbeat(trial.id, heartbeat() | {"pid": pid})
+    other.read()
+    clock[0] += 2.0
+    state = other.read()
+    assert (state.void, {number: waiting.config for number, waiting in state.waiting.items()}) == ({0}, {1: ONE})
+
+
+@pytest.mark.parametrize("retries", ["x", None, [1]])
+def test_a_damaged_count_of_retries_spoils_no_other_trial(
+    where: str, monkeypatch: pytest.MonkeyPatch, retries: Any
+) -> None:
+    dead = dead_claim(where, monkeypatch)
+    Memory(where).store.optuna.set_trial_system_attr(dead.id, trial_queue.RETRY_KEY, retries)
+    queue = open_queue(where)
+    assert queue.claim(TWO, limit=5) is not None
+
+
+@pytest.mark.parametrize(
+    "params", ["x", 5, None, [], ["a", "k"], {"a": [1], "k": {}}, {"a": None, "k": "x"}, {"a": 10**400, "k": "x"}]
+)
+def test_a_damaged_configuration_that_waits_spoils_no_other_trial(where: str, params: Any) -> None:
+    queue = open_queue(where)
+    system = {trial_queue.ENQUEUED_KEY: params}
+    frozen = queue._frozen({}, TrialState.WAITING, user={}, system=system)
+    trial_queue.write_trials(queue._store, queue._study.id, [frozen])
+    trial = queue.claim(ONE, limit=5)
+    assert trial is not None
+    assert (set(queue.state.running), set(queue.state.waiting)) == ({trial.number}, set())
+
+
 def test_a_reused_process_id_is_not_taken_for_the_dead_process() -> None:
     here = heartbeat()
     assert not HeartbeatMonitor(100.0).is_dead(1, here)

@@ -8,7 +8,7 @@ i predicts for candidate c, it is built greedily: each step adds the candidate t
 
 with ties broken uniformly. Under mean/var scaling each source is brought to [0, 1] by its own lowest and highest
 observed value; unscaled and copula values are used as they are. ``P`` has at most `MAX_PREDICTIONS` entries: with many
-past runs, the candidates are the best few of each, in turn.
+past runs, the candidates are the best few of each, in turn, and a random sample of those that no past run evaluated.
 """
 
 from __future__ import annotations
@@ -64,8 +64,9 @@ def learned_design(
     data = tuple(sources.data(i) for i in range(len(sources.tasks)))
     evaluated = _restrict(past_configurations(data), space, candidates)
     chosen, best = np.empty((0, evaluated.shape[1])), np.full(len(data), np.inf)
-    for pool in (evaluated,) if candidates is None else (evaluated, candidates[~_among(candidates, evaluated)]):
-        rows = pool[: max(size, MAX_PREDICTIONS // len(data))]
+    most = max(size, MAX_PREDICTIONS // len(data))
+    others = None if candidates is None else candidates[~_among(candidates, evaluated)]
+    for rows in (evaluated[:most],) if others is None else (evaluated[:most], _sample(others, most, rng)):
         if len(chosen) < size and len(rows) > 0:
             costs = predicted_costs(sources, data, rows, by_range=method.scaling == "meanvar")
             costs = np.minimum(costs, best[:, None])  # points chosen before still count
@@ -82,12 +83,13 @@ def prior_design(
     In a continuum they are points that past runs evaluated: elsewhere, a prior from few past runs promises more than it
     knows. Only if none of those lies in the space, they are reference points.
     """
-    rows = candidates
-    if rows is None:
+    most = max(size, MAX_PREDICTIONS // len(prior.sources))
+    if candidates is None:
         evaluated = past_configurations(tuple(prior.sources.data(i) for i in range(len(prior.sources))))
-        rows = _restrict(evaluated, space, None)
-        rows = rows if len(rows) else prior.reference
-    rows = rows[: max(size, MAX_PREDICTIONS // len(prior.sources))]
+        rows = _restrict(evaluated, space, None)[:most]
+        rows = rows if len(rows) else prior.reference[:most]
+    else:
+        rows = _sample(candidates, most, rng)
     return rows[greedy_portfolio(prior.functions(rows), size, rng)]
 
 
@@ -160,6 +162,11 @@ def _among(rows: FloatArray, others: FloatArray) -> BoolArray:
     both = _present(np.concatenate([others, rows]))
     numbers = np.unique(both, axis=0, return_inverse=True)[1].reshape(-1)
     return np.isin(numbers[len(others) :], numbers[: len(others)])
+
+
+def _sample(rows: FloatArray, most: int, rng: np.random.Generator) -> FloatArray:
+    """Return at most so many rows, in order; if there are more, those that are drawn."""
+    return rows if len(rows) <= most else rows[np.sort(rng.permutation(len(rows))[:most])]
 
 
 def _present(X: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from scipy.stats import chisquare, norm, rankdata
 
 from recollect.numerics.arrays import KernelShape
+from recollect.optimizer import design as design_module
 from recollect.optimizer.catalog import method
 from recollect.optimizer.design import (
     design_size,
@@ -16,6 +18,7 @@ from recollect.optimizer.design import (
     learned_design,
     past_configurations,
     predicted_costs,
+    prior_design,
 )
 from recollect.space.space import compile_space
 from recollect.surrogate.gp import make_gp
@@ -175,6 +178,21 @@ def test_candidates_that_no_past_run_tried_are_chosen_by_prediction() -> None:
     got = design(fitted("meanvar"), 3, candidates=candidates)
     expected = candidates[literal_greedy(literal_costs("meanvar", candidates), 3)]
     np.testing.assert_array_equal(got, expected)
+
+
+def test_with_very_many_past_runs_the_design_comes_from_all_over_the_candidates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(design_module, "MAX_PREDICTIONS", 40)  # ten candidates for four past runs
+    candidates = np.linspace(0.0, 0.99, 200).reshape(100, 2)
+    prior: Any = SimpleNamespace(sources=range(4), functions=lambda rows: -rows[:, 0] * np.ones((4, 1)))
+    places = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        by_prior = prior_design(prior, SPACE, candidates, size=1, rng=rng)
+        others = design(fitted("meanvar"), 10, candidates=candidates, seed=seed)
+        places.append([by_prior[0, 0], others[:, 0].max()])
+    assert np.all(np.mean(places, axis=0) > 0.8)
 
 
 def test_rows_outside_the_new_space_are_never_chosen() -> None:

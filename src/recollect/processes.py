@@ -55,6 +55,10 @@ class TimeLimitError(RecollectError):
     """An item took longer than the time limit; its worker was killed."""
 
 
+class ProcessStartError(RecollectError):
+    """A worker could not be started, or did not connect."""
+
+
 class ProcessDiedError(RecollectError):
     """A worker ended without an answer.
 
@@ -187,7 +191,7 @@ class ProcessPool(Generic[Item, Answer]):
     def submit(self, item: Item) -> Future[Answer]:
         """Return the future of an item.
 
-        Its result raises what the function raised, or `TimeLimitError` or `ProcessDiedError`.
+        Its result raises what the function raised, or `TimeLimitError`, `ProcessDiedError` or `ProcessStartError`.
         """
         return self._threads.submit(self._call, self._dumps(item))
 
@@ -245,7 +249,11 @@ class ProcessPool(Generic[Item, Answer]):
                 if self._closed:
                     raise ProcessDiedError(None)
                 command, environment = [sys.executable, "-P", "-c", WORKER], {**os.environ, **threads}
-                process = self._guard.start(command, stdin=subprocess.PIPE, process_group=0, env=environment)
+                try:
+                    process = self._guard.start(command, stdin=subprocess.PIPE, process_group=0, env=environment)
+                except OSError as error:
+                    reason = f"expected a worker process to start with {sys.executable}: {error.strerror}"
+                    raise ProcessStartError(reason) from error
                 self._processes.add(process)
             assert process.stdin is not None
             address: Any = listener.address
@@ -287,7 +295,7 @@ def _accept(listener: Listener, process: subprocess.Popen[bytes]) -> Connection:
         kill_group(process)
         end = f"{describe_exit(process.wait())}; standard error shows why"
         end = f"did not connect within {START_SECONDS:g} s" if late else end
-        raise RecollectError(f"expected a worker process to start with {sys.executable}, but it {end}")
+        raise ProcessStartError(f"expected a worker process to start with {sys.executable}, but it {end}")
     return accepted[0]
 
 

@@ -17,7 +17,14 @@ import pytest
 
 from recollect import processes
 from recollect.errors import InputError, RecollectError
-from recollect.processes import ProcessDiedError, ProcessPool, TimeLimitError, is_worker, run_in_processes
+from recollect.processes import (
+    ProcessDiedError,
+    ProcessPool,
+    ProcessStartError,
+    TimeLimitError,
+    is_worker,
+    run_in_processes,
+)
 
 
 def results(function: Callable[[Any], Any], items: Any, **settings: Any) -> dict[Any, Any]:
@@ -157,8 +164,14 @@ def test_nothing_in_the_working_folder_is_run(tmp_path: Path) -> None:
 def test_a_worker_that_cannot_start_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recollect.processes.WORKER", "raise SystemExit(3)")
     (error,) = results(abs, [1], processes=2).values()
-    assert isinstance(error, RecollectError)
+    assert isinstance(error, ProcessStartError)
     assert "exit code 3" in str(error)
+
+
+def test_a_worker_that_the_system_does_not_start_is_an_error_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    (error,) = results(abs, [1], processes=2).values()
+    assert isinstance(error, ProcessStartError)
 
 
 def test_a_function_that_cannot_be_rebuilt_is_an_error_in_words(tmp_path: Path) -> None:

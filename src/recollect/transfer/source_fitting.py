@@ -23,7 +23,7 @@ from recollect._system import available_cores
 from recollect.errors import InputError
 from recollect.numerics.arrays import INACTIVE, BoolArray, FloatArray, IntArray, KernelShape, is_inactive
 from recollect.numerics.linalg import single_threaded
-from recollect.processes import ProcessDiedError, ProcessPool, is_worker
+from recollect.processes import ProcessDiedError, ProcessPool, ProcessStartError, is_worker
 from recollect.surrogate.fit import SOURCE_BFGS, FitProblem, FitSettings, map_estimates
 from recollect.surrogate.kernels import Hyperparameters
 from recollect.surrogate.prior import Prior
@@ -246,7 +246,7 @@ def _results(missing: Batch, workers: int, *, behind: bool) -> Iterator[Fits]:
     """Yield fits as they finish, by this process and by others; the longest start first.
 
     The others take a while to start; this process begins at once, unless ``behind``. It also fits what they leave when
-    they die.
+    they die, and everything if they do not start.
     """
     batches = _batches(missing, workers)
     if workers == 1:
@@ -266,7 +266,7 @@ def _results(missing: Batch, workers: int, *, behind: bool) -> Iterator[Fits]:
                 batch = running.pop(future)
                 try:
                     fits = future.result()
-                except ProcessDiedError:
+                except (ProcessDiedError, ProcessStartError):
                     max_queued, fits = 0, _fits(batch)
                 yield fits
 

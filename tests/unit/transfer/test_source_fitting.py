@@ -15,7 +15,7 @@ from tests.helpers.source_runs import make_run, record_fits
 
 from recollect.errors import InputError
 from recollect.numerics.arrays import KernelShape
-from recollect.processes import ProcessDiedError
+from recollect.processes import ProcessDiedError, ProcessStartError
 from recollect.surrogate.prior import Prior
 from recollect.transfer import source_fitting
 from recollect.transfer.fit_cache import FitCache
@@ -57,10 +57,10 @@ def test_a_fit_does_not_depend_on_its_company_or_place() -> None:
 
 
 class KilledPool:
-    """Processes that answer the first batches and are then killed."""
+    """Processes that answer the first batches and are then killed, or do not start."""
 
-    def __init__(self, answers: int) -> None:
-        self.answers, self.submitted = answers, 0
+    def __init__(self, answers: int, end: Exception) -> None:
+        self.answers, self.end, self.submitted = answers, end, 0
         self.closed = False
 
     def __call__(self, function: Callable[..., Any], _processes: int) -> KilledPool:
@@ -79,15 +79,18 @@ class KilledPool:
         if self.submitted <= self.answers:
             future.set_result(self.function(batch))
         else:
-            future.set_exception(ProcessDiedError(-9))
+            future.set_exception(self.end)
         return future
 
 
+@pytest.mark.parametrize("end", [ProcessDiedError(-9), ProcessStartError("no process")], ids=["killed", "not started"])
 @pytest.mark.parametrize("answers", [0, 1, 3])
-def test_what_killed_processes_leave_is_fitted_here(answers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_other_processes_leave_is_fitted_here(
+    answers: int, end: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
     runs = [make_run(i) for i in range(12)]
     one = fit_sources(runs, shape=SHAPE, settings=QUICK, cache=None, jobs=1)
-    others = KilledPool(answers)
+    others = KilledPool(answers, end)
     monkeypatch.setattr(source_fitting, "ProcessPool", others)
     several = fit_sources(runs, shape=SHAPE, settings=QUICK, cache=None, jobs=3)
     np.testing.assert_array_equal(several.theta, one.theta)

@@ -260,7 +260,11 @@ class ProcessPool(Generic[Item, Answer]):
             with suppress(OSError):
                 process.stdin.write(f"{address}\n{key.hex()}\n".encode())
                 process.stdin.close()
-            connection = _accept(listener, process)
+            try:
+                connection = _accept(listener, process)
+            except ProcessStartError:
+                self._forget(process)
+                raise
         worker = _WorkerProcess(process, connection)
         with suppress(OSError):  # it has ended meanwhile: the first call finds out how
             connection.send(sys.path)
@@ -271,9 +275,13 @@ class ProcessPool(Generic[Item, Answer]):
         worker.connection.close()
         kill_group(worker.process)
         worker.process.wait()
+        self._forget(worker.process)
+
+    def _forget(self, process: subprocess.Popen[bytes]) -> None:
+        """Forget a worker that has ended, so that nobody kills another process that gets its id."""
         with self._lock:
-            self._processes.discard(worker.process)
-            self._guard.remove(worker.process)
+            self._processes.discard(process)
+            self._guard.remove(process)
 
 
 def _accept(listener: Listener, process: subprocess.Popen[bytes]) -> Connection:

@@ -75,16 +75,19 @@ def store_runs(
     """
     from optuna.exceptions import DuplicatedStudyError
 
-    checked = check_runs(store, runs)
+    left, stored = check_runs(store, runs), list[StoredRun]()
     for _ in range(2):  # again if another process stores some of the same runs at this moment
-        new = _without_existing(store, checked, skip_existing=skip_existing)
+        left = _without_existing(store, left, skip_existing=skip_existing, imported=len(stored))
+        total = len(stored) + len(left)
         try:
-            for done in _create_in_batches(store, new):
+            for batch in _create_in_batches(store, left):
+                stored += [entry.stored for entry in batch]
+                left = left[len(batch) :]
                 if report is not None:
-                    report(done, len(new))
+                    report(len(stored), total)
         except DuplicatedStudyError:
             continue
-        return [entry.stored for entry in new]
+        return stored
     raise InputError(f"{store.name}: another process is storing the same runs")
 
 
@@ -136,15 +139,17 @@ def delete_partial(store: Store, names: Iterable[str]) -> set[str]:
     return {study.name for study in found if study.id not in partial}
 
 
-def _without_existing(store: Store, checked: Sequence[CheckedRun], *, skip_existing: bool) -> list[CheckedRun]:
-    """Return the runs whose tasks do not exist."""
+def _without_existing(
+    store: Store, checked: Sequence[CheckedRun], *, skip_existing: bool, imported: int
+) -> list[CheckedRun]:
+    """Return the runs whose tasks do not exist; ``imported``: how many have been stored before."""
     existing = delete_partial(store, [entry.name for entry in checked])
     there = [entry.stored for entry in checked if entry.name in existing]
     if there and not skip_existing:
+        done = f"{plural(imported, 'run')} imported before it" if imported else "nothing was imported"
         raise InputError(
             f"{store.name}: problem {there[0].problem!r} has the task {there[0].run.task!r} already; "
-            "nothing was imported: remove it first, import under another name, or pass skip_existing=True "
-            "(--skip-existing)"
+            f"{done}: remove it first, import under another name, or pass skip_existing=True (--skip-existing)"
         )
     if there:
         tasks = name_list(repr(stored.run.task) for stored in there)
@@ -160,15 +165,16 @@ def _is_partial(store: Store, study: StoredStudy) -> bool:
     return not store.optuna.get_all_trials(study.id, deepcopy=False)
 
 
-def _create_in_batches(store: Store, runs: Sequence[CheckedRun]) -> Iterator[int]:
-    """Store runs, and yield after each batch how many are stored."""
+def _create_in_batches(store: Store, runs: Sequence[CheckedRun]) -> Iterator[Sequence[CheckedRun]]:
+    """Store runs, and yield each batch when it is stored; without transactions, each run is a batch."""
     start = trials = 0
     for end, entry in enumerate(runs, start=1):
         trials += len(entry.stored.run)
-        if trials >= TRIALS_PER_BATCH or end == len(runs):
-            create_studies(store, [checked.study() for checked in runs[start:end]])
+        if trials >= TRIALS_PER_BATCH or end == len(runs) or store.engine is None:
+            batch = runs[start:end]
+            create_studies(store, [checked.study() for checked in batch])
             start, trials = end, 0
-            yield end
+            yield batch
 
 
 def _space_text(run: Run) -> str:

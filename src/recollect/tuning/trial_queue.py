@@ -260,9 +260,12 @@ class TrialQueue:
         ordered = sorted(results, key=lambda result: result[0].id)
         with storage_errors(self._store.name):
             moved = move_trials(self._store, [_ending(trial, evaluation) for trial, evaluation in ordered])
+            unmoved = [trial.id for (trial, _), own in zip(ordered, moved, strict=True) if not own]
+            records = read_after(self._store, self._study.id, self._last_read, also=unmoved) if unmoved else []
+        measured = {one.id: one.user_attrs.get(SECONDS_KEY) for one in records if VOID_KEY not in one.user_attrs}
         for (trial, evaluation), own in zip(ordered, moved, strict=True):
             self._claimed.pop(trial.number, None)
-            if not own:
+            if not own and measured.get(trial.id) != evaluation.seconds:  # equal: written, but not acknowledged
                 reason = "sent no heartbeat for so long that another worker took it over"
                 message = f"trial {trial.number} {reason}: its value {evaluation.value} is not used"
                 warnings.warn(message, RecollectWarning, stacklevel=3)

@@ -13,7 +13,7 @@ import optuna
 import pytest
 from optuna.trial import TrialState
 
-from recollect import RecollectWarning
+from recollect import RecollectWarning, StorageError
 from recollect.space.space import compile_space
 from recollect.storage import sql_read
 from recollect.storage.memory import Memory
@@ -321,6 +321,26 @@ def test_a_result_written_while_its_worker_is_declared_dead_is_not_computed_twic
     assert late
     assert states(where) == [("COMPLETE", False), ("FAIL", True)]
     assert list(queue.read().started()) == [0]
+
+
+def test_a_result_that_was_written_but_not_acknowledged_is_used_without_a_warning(
+    where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, move = open_queue(where), trial_queue.move_trials
+    trials = [queue.claim(config, limit=5) for config in (ONE, TWO)]
+    results = [(trial, Evaluation(value, 1.25)) for trial, value in zip(trials, (0.5, None), strict=True) if trial]
+
+    def cut_off(*given: Any) -> list[bool]:
+        move(*given)
+        raise OSError("the line is down")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trial_queue, "move_trials", cut_off)
+        with pytest.raises(StorageError):
+            queue.finish_all(results)
+    queue.finish_all(results)  # warnings are errors in tests
+    assert [trial.value for trial in queue.read().unread] == [0.5, None]
+    assert queue.claimed == ()
 
 
 def test_a_trial_that_fails_for_good_keeps_its_configuration_from_being_claimed_again(

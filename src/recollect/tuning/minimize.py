@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -221,7 +221,12 @@ def maximize(  # noqa: PLR0913 - the public interface
 
 
 def tune_with(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) -> Result:
-    """Do what `minimize` does, with an evaluator of any kind; close it at the end."""
+    """Do what `minimize` does, with an evaluator of any kind; close it at the end, whatever happens."""
+    with closing(evaluator):
+        return _tune(evaluator, space, settings)
+
+
+def _tune(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) -> Result:
     budget = Budget(
         settings.trials, settings.seconds, settings.target, settings.patience, settings.max_failures,
         settings.stop_when, settings.min_improvement,
@@ -253,14 +258,12 @@ def tune_with(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) 
         with opened(callbacks, settings.problem, task):
             _run_worker(worker, evaluator, queue, empty=empty, show=settings.progress)
     finally:
-        evaluator.close()
         if memory is not settings.memory:
             memory.close()
     influences = tuple(queue.state.influences.get(number) for number in sorted(queue.state.finished))
     learned = tuple(run for run, entry in zip(past, optimizer.past, strict=True) if entry.used)
-    run = _run_so_far(queue, empty)
     explanation = with_recorded_weights(worker.explain(), map(read_note, influences))
-    return Result(run, settings.problem, worker.stopped, explanation, learned, note, influences)
+    return Result(_run_so_far(queue, empty), settings.problem, worker.stopped, explanation, learned, note, influences)
 
 
 def _rule(budget: Budget, space: Space, past: Sequence[tuple[Run, PastRun]]) -> Callable[[Run], str]:

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from recollect import FAILED, FailedTrialWarning, InputError, InputTypeError, Optimizer, RecollectWarning, Run
-from recollect.errors import SpaceError, StorageError
+from recollect.errors import RecollectError, SpaceError, StorageError
 from recollect.space.serialization import to_json
 from recollect.space.space import compile_space
 from recollect.storage.importers.detection import read_runs
@@ -24,7 +24,8 @@ from recollect.storage.sql_read import read_studies
 from recollect.storage.studies import SETTINGS_KEY, VOID_KEY
 from recollect.tuning import minimize as minimize_module
 from recollect.tuning import worker as worker_module
-from recollect.tuning.minimize import maximize, minimize, worker_count
+from recollect.tuning.minimize import TuningSettings, maximize, minimize, tune_with, worker_count
+from recollect.tuning.objective import InProcessEvaluator
 from recollect.tuning.trial_queue import TrialQueue
 
 SPACE: dict[str, Any] = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
@@ -337,6 +338,16 @@ def test_bad_arguments_are_refused_before_anything_is_run(given: Any, kind: type
         minimize(never, **({"space": SPACE, "progress": False} | given))
     with pytest.raises(InputTypeError, match="expected a function"):
         minimize("not a function", SPACE)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [{"trials": 0}, {"first": [{"c": 1}]}, {"memory": "/nowhere/m.db"}], ids=str)
+def test_the_evaluator_is_closed_also_if_nothing_can_be_tuned(given: dict[str, Any]) -> None:
+    closed: list[int] = []
+    evaluator = InProcessEvaluator(bowl)
+    evaluator.close = lambda: closed.append(1)  # type: ignore[method-assign]
+    with pytest.raises(RecollectError):
+        tune_with(evaluator, SPACE, TuningSettings(**given))
+    assert closed == [1]
 
 
 def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:

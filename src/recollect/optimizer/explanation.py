@@ -132,7 +132,7 @@ class Explanation:
         predicted_std: Standard deviation of that prediction.
         target: Influence of the new task's model.
         past: Influence of each past run, in the order in which they were passed. Of more past runs than take part in
-            one suggestion, only those that took part in the last one.
+            one suggestion, only those that took part in the last one and those that cannot be used.
         notes: Anything unusual about the last suggestion.
         pairs: Number of ordered pairs of different results among which ``misranked`` pairs are counted.
         prior: How much the past counts; None for methods without a prior from past runs.
@@ -207,8 +207,8 @@ def explain(
     choice = weights.choice if model is None else model.choice
     best, mean_weights = history.best, weights.means(choice)
     if choice is not None:
-        used = [entry for entry in past if entry.used]
-        past = tuple(used[row] for row in choice.rows)
+        chosen = set(np.flatnonzero([entry.used for entry in past])[choice.rows].tolist())
+        past = tuple(entry for number, entry in enumerate(past) if number in chosen or not entry.used)
     current = None if model is None or len(model.weights.values) == 1 else model.weights
     shares = None if current is None or last is None or model is None or model.sources is None else last.shares
     misranked, pairs = (np.full(1, np.nan), None) if current is None else _order(model, history)

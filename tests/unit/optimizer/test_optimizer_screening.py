@@ -112,8 +112,10 @@ def test_runs_that_cannot_be_used_do_not_shift_the_weights() -> None:
     drive(optimizer, 4)
     context = optimizer._transfer_context()
     assert context.sources is not None
-    assert [entry.task for entry in optimizer.explain().past] == list(context.sources.tasks)
-    assert "short" not in context.sources.tasks
+    explanation = optimizer.explain()
+    assert [entry.task for entry in explanation.past if entry.used] == list(context.sources.tasks)
+    assert all((entry.weight is not None) == entry.used for entry in explanation.past)
+    assert [entry.task for entry in explanation.past if not entry.used] == ["short"]
 
 
 def test_the_first_suggestion_prepares_the_prior_once(monkeypatch: pytest.MonkeyPatch) -> None:

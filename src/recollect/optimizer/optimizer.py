@@ -100,6 +100,7 @@ class Optimizer:
         """
         self._lock = threading.RLock()  # held by every method that reads or changes several attributes
         compiled = compile_space(space)
+        own = Run(space=compiled, direction=direction)  # which checks the direction
         self._method = catalog.method(method)
         self._horizon = as_count("horizon", horizon, minimum=1)
         self._entropy = np.random.SeedSequence(None if seed is None else as_count("seed", seed, minimum=0)).entropy
@@ -116,7 +117,7 @@ class Optimizer:
         self._context: TransferContext | None = None  # created by the first ask
         self._screened = screen_past_runs(self._past, self._space, method, rng=self._stream(TRANSFER, 1))
         self._pending: dict[bytes, _Pending] = {}
-        self._history = History(Run(space=compiled, direction=direction), len(self._space.names))
+        self._history = History(own, len(self._space.names))
         self._taken: set[bytes] = set()
         self._design: FloatArray | None = None
         self._exploration: FloatArray | None = None

@@ -214,6 +214,16 @@ def test_a_past_run_of_the_other_direction_is_refused() -> None:
         Optimizer(FLAT, PAST, direction="maximize")
 
 
+@pytest.mark.parametrize("wrong", ["down", "", None, 3])
+def test_an_invalid_direction_is_refused_with_past_runs_as_without(wrong: Any) -> None:
+    refused = []
+    for past in ((), PAST):
+        with pytest.raises(InputError) as caught:
+            Optimizer(FLAT, past, direction=wrong)
+        refused.append(str(caught.value))
+    assert refused[0] == refused[1]
+
+
 @pytest.mark.parametrize(
     ("useless", "usable"),
     [

@@ -1,12 +1,13 @@
 """The program's side of the protocol between `recollect bench run` and a contestant in another environment.
 
-``serve(create)`` reads the setting of the run, calls ``create(setting)`` and passes on what is asked and told. What the
-library prints goes to standard error, so that it cannot be mistaken for an answer.
+``serve(create)`` reads the setting of the run, calls ``create(setting)`` and passes on what is asked and told; a failed
+evaluation is told as nan. What the library prints goes to standard error, so that it cannot be mistaken for an answer.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable
@@ -23,7 +24,8 @@ def serve(create: Callable[[dict[str, Any]], Any]) -> None:
             answers.write(json.dumps({"config": plain(contestant.ask())}) + "\n")
             answers.flush()
         else:
-            contestant.tell(message["tell"]["config"], message["tell"]["value"])
+            config, value = message["tell"]["config"], message["tell"]["value"]
+            contestant.tell(config, math.nan if value is None else value)
 
 
 def plain(config: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -117,6 +118,24 @@ def test_a_program_gets_configurations_that_lie_within_the_bounds_it_is_told(fol
     told = [json.loads(line) for line in (folder / "told").read_text().splitlines()]
     assert len(told) == 6
     assert all(config["x"] >= lower for lower, config in told)
+
+
+@pytest.mark.parametrize(("value", "told"), [(0.5, 0.5), (math.nan, None), (math.inf, None)])
+def test_a_program_is_told_a_failed_evaluation_in_valid_json(value: float, told: float | None) -> None:
+    program = """
+import json, sys
+sys.stdin.readline()
+line, _ = sys.stdin.readline(), sys.stdin.readline()
+print(json.dumps({"config": {"line": line}}), flush=True)
+"""
+    setting = RunSetting(compile_space({"x": (0.0, 1.0)}), (), horizon=3, seed=0, candidates=None)
+    contestant = SubprocessContestant([sys.executable, "-c", program], setting)
+    try:
+        contestant.tell({"x": 0.25}, value)
+        message = json.loads(contestant.ask()["line"], parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    finally:
+        contestant.close()
+    assert message == {"tell": {"config": {"x": 0.25}, "value": told}}
 
 
 def test_a_program_gets_past_runs_without_the_evaluations_that_failed() -> None:

@@ -4,7 +4,7 @@ The program reads from standard input and answers on standard output:
 
     {"space": {...}, "past": [...], "horizon": 50, "seed": 0, "candidates": [...] or null}    the first line, no answer
     {"ask": true}                                           answered by {"config": {...}}
-    {"tell": {"config": {...}, "value": 0.25}}              no answer
+    {"tell": {"config": {...}, "value": 0.25}}              no answer; the value of a failed evaluation is null
 
 ``space`` is in ConfigSpace's JSON format; a past run is ``{"task": ..., "configs": [...], "values": [...]}``. The input
 ends with the run. What the program writes to standard error is shown if it fails.
@@ -13,6 +13,7 @@ ends with the run. What the program writes to standard error is shown if it fail
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import tempfile
 from collections.abc import Sequence
@@ -65,8 +66,8 @@ class SubprocessContestant:
         return config
 
     def tell(self, config: Config, value: float) -> None:
-        """Send the value."""
-        self._send({"tell": {"config": self._legal([config])[0], "value": value}})
+        """Send the value; JSON has no nan."""
+        self._send({"tell": {"config": self._legal([config])[0], "value": value if math.isfinite(value) else None}})
 
     def close(self) -> None:
         """End the program."""

@@ -37,15 +37,10 @@ from recollect.surrogate.gp import GP, Posterior, make_gp
 from recollect.surrogate.scaling import Scaling, in_units_of_y, transform
 from recollect.transfer.ensemble import Ensemble
 from recollect.transfer.joint import PreparedJointModel
+from recollect.transfer.past_functions import reference_points
 from recollect.transfer.screening import Choice
 from recollect.transfer.sources import Sources
-from recollect.transfer.task_prior import (
-    MIN_PLAIN_OBSERVATIONS,
-    PreparedTaskPrior,
-    TaskPriorPosterior,
-    reference_points,
-    scaled_values,
-)
+from recollect.transfer.task_prior import MIN_PLAIN_OBSERVATIONS, PreparedTaskPrior, TaskPriorPosterior, scaled_values
 from recollect.transfer.weighting.base import Weigher, Weights
 from recollect.transfer.weighting.ranking import misranked_counts, order_scores, tied_pairs
 
@@ -82,7 +77,7 @@ def make_transfer_context(
     if sources is not None and method.joint is not None:
         joint = method.joint.prepare(source_data(past), shape=space.kernel_shape, sizes=space.sizes, rng=rng)
     if sources is not None and method.prior is not None:
-        reference = reference_points(method.prior, space, candidates, rng)
+        reference = reference_points(space, candidates, count=method.prior.reference_points, rng=rng)
         prior = method.prior.prepare(sources, reference, finite=candidates is not None)
         if choice is None and not prior.has_agreement():
             return TransferContext(space, None, None, None, horizon, nothing_in_common=True)

@@ -21,6 +21,8 @@ import numpy as np
 
 from recollect.numerics.arrays import BoolArray, FloatArray, row_keys
 from recollect.numerics.normal import log_sum_exp
+from recollect.space.sampling import latin_hypercube
+from recollect.space.space import Space
 from recollect.surrogate.scaling import standardize, tail_constants
 from recollect.transfer.sources import SourceData, Sources
 from recollect.transfer.weighting.ranking import misranked_counts, order_scores, tied_pairs
@@ -34,6 +36,17 @@ LEAST_WIDTHS = (0.5, 0.5)  # of the density of levels, in spreads, and of log sp
 ALONE_WIDTHS = (1.0, 1.0)  # the same with a single past run
 WIDE_WIDTHS = (10.0, 3.0)  # of the density that stands for other units: standard deviations of levels; of log spreads
 LARGEST = 1e150  # level or spread, in units of values
+MAX_REFERENCE = 4096  # candidates that are reference points
+
+
+def reference_points(
+    space: Space, candidates: FloatArray | None, *, count: int, rng: np.random.Generator
+) -> FloatArray:
+    """Return points (r, d) all over the space: the candidates, a sample of them if they are many, or a hypercube."""
+    if candidates is None:
+        return latin_hypercube(space, count, rng)
+    chosen = np.sort(rng.permutation(len(candidates))[:MAX_REFERENCE]) if len(candidates) > MAX_REFERENCE else ...
+    return candidates[chosen]
 
 
 class Tabulated:

@@ -45,8 +45,6 @@ import numpy as np
 from recollect.errors import InputError
 from recollect.numerics.arrays import FloatArray
 from recollect.numerics.linalg import append_cholesky, single_threaded, solve_lower, solve_posdef
-from recollect.space.sampling import latin_hypercube
-from recollect.space.space import Space
 from recollect.surrogate.gp import GP, VARIANCE_FLOOR
 from recollect.surrogate.kernels import Hyperparameters, cross_covariance
 from recollect.surrogate.scaling import compress_tail, standardize, tail_constants
@@ -58,7 +56,6 @@ from recollect.transfer.sources import Sources
 MIN_PLAIN_OBSERVATIONS = 3  # from which on the plain process takes part
 MIN_FITTED_OBSERVATIONS = 5  # from which on its length scales serve the hypothesis 'alike', too
 NOISE_FREE = 1e-4  # standard deviation that stands for "no noise"
-MAX_REFERENCE = 4096  # candidates that are reference points
 LEAST_STANDARD_ERRORS = -2.0  # of the agreement of past runs; with less they have nothing in common
 MIN_WEIGHT = 1e-4  # relative to the largest; a process with less is left out of predictions
 
@@ -395,13 +392,3 @@ class ReinterpolatedPosterior:
         if self.posterior.prior.finite:
             variances += self.posterior.noise_variances()[:, None]
         return weights, means, variances
-
-
-def reference_points(
-    settings: TaskPrior, space: Space, candidates: FloatArray | None, rng: np.random.Generator
-) -> FloatArray:
-    """Return points (r, d) all over the space: the candidates, a sample of them if they are many, or a hypercube."""
-    if candidates is None:
-        return latin_hypercube(space, settings.reference_points, rng)
-    chosen = np.sort(rng.permutation(len(candidates))[:MAX_REFERENCE]) if len(candidates) > MAX_REFERENCE else ...
-    return candidates[chosen]

@@ -51,7 +51,8 @@ DEFAULT_SCORE_FILE = "score.json"
 TOKENS = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+")
 OPTION, LONE_OPTION = re.compile(r"--?[^\W\d_]"), re.compile(r"--?[^\W\d_][^=]*")
 NAMED_NUMBER = re.compile(r"([^:=]*)[:=]\s*(\S+)")
-NAMED_IN_LINE = re.compile(r"([^\W\d][\w.-]*)[\"']?\s*[:=]\s*([^\s,;})\]]+)")
+NUMBER_IN_LINE = r"\s*[:=]\s*((?:[^\s,;})\]]|,(?=\d))+)"  # with a comma before a digit: such a number is refused
+NAMED_IN_LINE = re.compile(rf"([^\W\d][\w.-]*)[\"']?{NUMBER_IN_LINE}")
 
 OUTPUT_TAIL_BYTES = 1 << 16  # at the end of a program's output, which is searched for the score
 MAX_SEARCHED = 500  # characters of a line that are searched for names of numbers
@@ -181,9 +182,14 @@ def _from_line(line: str, key: str | None) -> float | None:
         return score
     if key is None:
         named = NAMED_NUMBER.fullmatch(line)
-        return _number(named[2] if named and any(map(str.isalpha, named[1])) else line)
-    matches = re.findall(rf"(?<![\w.-]){re.escape(key)}[\"']?\s*[:=]\s*([^\s,;}})\]]+)", line)
-    return _number(matches[-1]) if matches else None
+        text = named[2] if named and any(map(str.isalpha, named[1])) else line
+    else:
+        texts = re.findall(rf"(?<![\w.-]){re.escape(key)}[\"']?{NUMBER_IN_LINE}", line)
+        text = texts[-1] if texts else ""
+    if "," in text and _number(text.replace(",", "")) is not None:
+        found = f"the last line is {line[:100]!r}" if key is None else f"{key!r} is {text[:100]!r}"
+        raise InputError(f"expected a number without a comma as score, as in 1234.5, but {found}")
+    return _number(text)
 
 
 def _number(text: str) -> float | None:

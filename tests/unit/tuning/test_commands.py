@@ -181,6 +181,16 @@ def test_a_key_that_nobody_gives_is_missed(text: str) -> None:
         parse_score(text, "acc")
 
 
+@pytest.mark.parametrize("number", ["1,234.5", "0,25", "-1,5e-3", "1,234,567"])
+def test_a_number_with_a_comma_is_refused_rather_than_cut(number: str) -> None:
+    line = f"loss: {number}"
+    for text, key in ((line, "loss"), (f"epoch 3, {line}, acc=1", "loss"), (line, None)):
+        with pytest.raises(InputError, match="comma") as caught:
+            parse_score(text, key)
+        assert f"{number}'" in str(caught.value)
+    assert parse_score("loss=0.5,acc=0.25", "loss") == 0.5
+
+
 @pytest.mark.parametrize("key", ["a+b", "f1 (macro)", "[x]"])
 def test_a_key_is_taken_literally(key: str) -> None:
     assert parse_score(f"{key}: 0.5\nother: 1", key) == 0.5

@@ -50,7 +50,7 @@ SCORE_FILE, TRIAL, WORKER, LOGS = PROVIDED = ("score_file", "trial", "worker", "
 DEFAULT_SCORE_FILE = "score.json"
 TOKENS = re.compile(r"\{\{|\}\}|\{[^{}]*\}|[{}]|[^{}]+")
 OPTION, LONE_OPTION = re.compile(r"--?[^\W\d_]"), re.compile(r"--?[^\W\d_][^=]*")
-NAMED_NUMBER = re.compile(r"([^:=]*)[:=]\s*(\S+)")
+NAMED_NUMBER = re.compile(r"(?!.*\b\d{1,2}:\d\d\b)([^:=]*)[:=]\s*(\S+)")  # and no time, such as 12:30
 NUMBER_IN_LINE = r"\s*[:=]\s*((?:[^\s,;})\]]|,(?=\d))+)"  # with a comma before a digit: such a number is refused
 NAMED_IN_LINE = re.compile(rf"([^\W\d][\w.-]*)[\"']?{NUMBER_IN_LINE}")
 

@@ -36,6 +36,7 @@ from recollect.optimizer.past_runs import (
 )
 from recollect.optimizer.search_region import TOO_FAR, make_search_region
 from recollect.optimizer.suggestion import Suggestion, Untried, round_trip, suggest_at_random, suggest_by_model
+from recollect.runs.copies import copy_run, copy_trial
 from recollect.runs.run import Config, Direction, Run, State, Trial
 from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.transfer.screening import Choice
@@ -152,13 +153,13 @@ class Optimizer:
 
     @property
     def run(self) -> Run:
-        """All finished trials, as an immutable value."""
-        return self._history.run
+        """A copy of all finished trials."""
+        return copy_run(self._history.run)
 
     @property
     def best(self) -> Trial | None:
-        """The best trial so far, or None while none has succeeded."""
-        return self._history.best
+        """A copy of the best trial so far, or None while none has succeeded."""
+        return None if (best := self._history.best) is None else copy_trial(best)
 
     @property
     def pending(self) -> list[Config]:

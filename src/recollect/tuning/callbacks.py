@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from recollect._text import name_list, plural
 from recollect.errors import InputError, InputTypeError, Stop
+from recollect.runs.copies import copy_run, copy_trial
 from recollect.runs.run import Run, Trial
 from recollect.validation import as_list
 
@@ -70,11 +71,11 @@ def opened(callbacks: Sequence[Callback], problem: str, task: str) -> Iterator[N
 
 
 def notify(callbacks: Sequence[Callback], trial: Trial, run: Run) -> None:
-    """Call all callbacks, even if one of them wants to stop; then stop."""
+    """Call all callbacks, each with copies, even if one of them wants to stop; then stop."""
     stops = []
     for callback in callbacks:
         try:
-            callback(trial, run)
+            callback(copy_trial(trial), copy_run(run))
         except Stop as stop:
             stops.append(stop)
     if stops:

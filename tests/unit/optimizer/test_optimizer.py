@@ -198,6 +198,17 @@ def test_results_may_be_recorded_in_any_order() -> None:
     assert optimizer.ask() not in batch
 
 
+def test_what_the_optimizer_hands_out_can_be_changed_without_changing_its_run() -> None:
+    optimizer = Optimizer(FLAT, method="random")
+    drive(optimizer, bowl, 3)
+    before = [dict(config) for config in optimizer.run.configs]
+    assert optimizer.best is not None
+    for config in (optimizer.best.config, *optimizer.run.configs):
+        config["a"] = "changed"
+    assert optimizer.run.configs == before
+    assert optimizer.best.config in before
+
+
 def test_asking_for_everything_before_the_first_result_works() -> None:
     batch = Optimizer(FLAT).ask(25)
     assert len(keys(batch)) == 25

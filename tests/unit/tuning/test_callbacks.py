@@ -43,6 +43,19 @@ def test_a_callback_gets_every_trial_with_its_number_and_the_run_so_far() -> Non
     assert {run.task for _, run in seen} == {"t"}
 
 
+def test_what_a_callback_does_with_a_configuration_changes_neither_the_run_nor_what_others_get() -> None:
+    seen: list[Trial] = []
+
+    def change(trial: Trial, run: Run) -> None:
+        for config in (trial.config, *run.configs):
+            config |= {"a": -1.0, "new": 1}
+
+    callbacks = [change, lambda trial, run: seen.extend((trial, run.trials[-1]))]
+    plain, result = (minimize(value, SPACE, trials=3, callbacks=own, **QUIET) for own in ([], callbacks))
+    assert result.run.configs == [trial.config for trial in seen[::2]] == [trial.config for trial in seen[1::2]]
+    assert (result.run.configs, result.best_config) == (plain.run.configs, plain.best_config)
+
+
 def test_a_callback_ends_a_run_with_its_own_reason_and_all_others_are_still_called() -> None:
     others: list[Trial] = []
 

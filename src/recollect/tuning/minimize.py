@@ -25,7 +25,7 @@ from recollect.optimizer.method import Method
 from recollect.optimizer.optimizer import Optimizer
 from recollect.optimizer.past_runs import PastRun, list_of_runs, warn_about_integers
 from recollect.progress import is_interactive, progress_bars
-from recollect.runs.renaming import rename_hyperparameters
+from recollect.runs.renaming import check_new_names, rename_hyperparameters
 from recollect.runs.run import Config, Direction, Run, Trial
 from recollect.space.space import Space, SpaceLike, compile_space
 from recollect.storage.administration import as_tags, describe
@@ -233,9 +233,10 @@ def _tune(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) -> R
     )  # fmt: skip
     callbacks = check_callbacks(settings.callbacks)
     task = default_task() if settings.task is None else settings.task
-    empty = Run(task, space=compile_space(space), direction=settings.direction)
-    assert empty.space is not None
-    first = _check_first(settings.first, empty.space)
+    space = compile_space(space)
+    empty = Run(task, space=space, direction=settings.direction)
+    first = _check_first(settings.first, space)
+    check_new_names(settings.rename, space.names)
     settings = replace(
         settings, trials=budget.trials, tags=as_tags(settings.tags), note=as_text("note", settings.note),
         seed=None if settings.seed is None else as_count("seed", settings.seed, minimum=0),
@@ -244,16 +245,16 @@ def _tune(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) -> R
     store, note = memory.store, _settings_note(settings)
     try:
         study = patiently(lambda: _described_study(store, settings, empty, note))
-        past = _past_runs(settings, memory, empty)
-        warn_about_integers(past, empty.space)
-        queue = TrialQueue(store, study, empty.space, grace=GRACE_SECONDS, place=settings.place)
+        past = _past_runs(settings, memory, space, empty)
+        warn_about_integers(past, space)
+        queue = TrialQueue(store, study, space, grace=GRACE_SECONDS, place=settings.place)
         optimizer = Optimizer(
-            empty.space, past, settings.method, horizon=settings.trials, seed=settings.seed,
+            space, past, settings.method, horizon=settings.trials, seed=settings.seed,
             direction=empty.direction, run=empty,
         )  # fmt: skip
         used = [(run, entry) for run, entry in zip(past, optimizer.past, strict=True) if entry.used]
         report = _reporter(callbacks, budget.trials if settings.progress else None)
-        rule = _rule(budget, empty.space, used)
+        rule = _rule(budget, space, used)
         worker = Worker(queue, optimizer, evaluator, budget, first=first, report=report, rule=rule)
         with opened(callbacks, settings.problem, task):
             _run_worker(worker, evaluator, queue, empty=empty, show=settings.progress)
@@ -277,13 +278,10 @@ def _rule(budget: Budget, space: Space, past: Sequence[tuple[Run, PastRun]]) -> 
     return UnlikelyRule(forecast, budget.trials)
 
 
-def _past_runs(settings: TuningSettings, memory: Memory, empty: Run) -> tuple[Run, ...]:
+def _past_runs(settings: TuningSettings, memory: Memory, space: Space, empty: Run) -> tuple[Run, ...]:
     """Return the runs that were passed and those of the memory, with hyperparameters renamed."""
-    assert empty.space is not None
     passed = rename_hyperparameters(list_of_runs(settings.past), settings.rename)
-    stored = memory.past(
-        empty.space, settings.problem, exclude=empty.task, direction=empty.direction, rename=settings.rename
-    )
+    stored = memory.past(space, settings.problem, exclude=empty.task, direction=empty.direction, rename=settings.rename)
     return (*passed, *stored)
 
 

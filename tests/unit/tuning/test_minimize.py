@@ -243,6 +243,13 @@ def test_hyperparameters_of_past_runs_are_renamed_wherever_they_come_from(tmp_pa
     assert [run.task for run in quietly(bowl, SPACE, rename=rename, **given).past] == ["b", "a"]
 
 
+def test_a_new_name_that_the_space_does_not_have_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
+    Memory(tmp_path / "m.db").add(Run("old", [{"old a": 0.1, "b": 1.0}] * 2, [1.0, 2.0]), "p")
+    with pytest.raises(InputError, match=f"'aa'.*{' and '.join(SPACE)}"):
+        quietly(bowl, SPACE, memory=tmp_path / "m.db", problem="p", task="new", rename={"old a": "aa"})
+    assert Memory(tmp_path / "m.db").tasks("p") == ["old"]
+
+
 def test_tags_and_a_note_are_stored_with_the_run_and_added_to_those_it_has(tmp_path: Path) -> None:
     given: dict[str, Any] = {"memory": tmp_path / "m.db", "problem": "p", "task": "t"}
     for trials, tags, note in ((2, ("gpu", "old data"), "first"), (3, "new", ""), (4, "gpu", "second")):

@@ -73,7 +73,7 @@ class TransferSampler(BaseSampler):
             InputError: A trial has a name that is renamed and the new one as well.
             StorageError: A storage cannot be read.
         """
-        self._past = read_past(past, rename)
+        self._past, self._new_names = read_past(past, rename), frozenset((rename or {}).values())
         self._horizon = as_count("horizon", horizon, minimum=1)
         self._method = method_named(method)
         self._stated = parse_stated_space(space)
@@ -184,7 +184,7 @@ class TransferSampler(BaseSampler):
         key = (id(storage), study._study_id)
         view = self._views.pop(key, None)
         if view is None or view.storage() is not storage:
-            view = StudyView(study, self._past, self._stated)
+            view = StudyView(study, self._past, self._stated, self._new_names)
         self._views[key] = view  # the most recently used comes last
         while len(self._views) > MAX_STUDIES:
             self._views.pop(next(iter(self._views)))

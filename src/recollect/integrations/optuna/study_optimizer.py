@@ -204,14 +204,19 @@ def _run_to_space(run: Run, inferred: InferredSpace) -> Run:
 class StudyView:
     """One study as the sampler sees it."""
 
-    def __init__(self, study: Study, past: Sequence[PastStudy], stated: StatedSpace | None) -> None:
-        """Start without any trial; refuse listed past studies of the other direction."""
+    def __init__(
+        self, study: Study, past: Sequence[PastStudy], stated: StatedSpace | None, new_names: frozenset[str]
+    ) -> None:
+        """Start without any trial; refuse listed past studies of the other direction.
+
+        ``new_names`` are those of parameters of past studies that were renamed.
+        """
         self.storage = weakref.ref(study._storage)
         self._name = study.study_name
         self._direction = conversion.direction_of(study)
         past_studies.check_directions(past, self._name, self._direction)
         self._stated = stated
-        self._past = past
+        self._past, self._new_names = past, new_names
         self._reset()
 
     def _reset(self) -> None:
@@ -294,6 +299,17 @@ class StudyView:
             self._inferred = inferred_space.infer_study_space(
                 list(self._completed.values()), self._sources, self._stated
             )
+        if self._completed or (self._stated is not None and self._stated.fixed):  # before, parameters are only assumed
+            self._check_new_names()
+
+    def _check_new_names(self) -> None:
+        """Warn once about new names of past parameters that the study does not ask for."""
+        asked = self._requested.keys() | (self._inferred.distributions.keys() if self._inferred else set())
+        if strange := sorted(self._new_names - asked):
+            names = f"{name_list(map(repr, strange))}; its parameters are {name_list(sorted(asked))}"
+            message = f"rename: study {self._name!r} has no parameter {names}"
+            warnings.warn(message, RecollectWarning, stacklevel=2)
+        self._new_names = frozenset()
 
     def _say_what_is_assumed(self, trials: Sequence[FrozenTrial]) -> None:
         """Say which parameters past studies disagree about, before the study itself has shown what it asks for."""

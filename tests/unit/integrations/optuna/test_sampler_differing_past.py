@@ -107,6 +107,16 @@ def test_a_renamed_parameter_is_learned_from(eight: list[optuna.Study]) -> None:
     assert abs(gap) < 1.0
 
 
+def test_a_new_name_that_the_study_does_not_ask_for_is_said_once(eight: list[optuna.Study]) -> None:
+    sampler = TransferSampler([eight[2]], rename={"learning_rate": "lrr"}, seed=0)
+    with pytest.warns(RecollectWarning) as caught:
+        optuna.create_study(sampler=sampler).optimize(objective, n_trials=3)
+    texts = [str(warning.message) for warning in caught if "rename" in str(warning.message)]
+    assert len(texts) == 1
+    for name in ("'lrr'", "layers", "lr", "opt"):
+        assert name in texts[0]
+
+
 def test_renaming_is_checked(eight: list[optuna.Study]) -> None:
     with pytest.raises(InputTypeError, match="rename: expected new names by old ones"):
         TransferSampler(eight, rename=["lr"])  # type: ignore[arg-type]

@@ -346,6 +346,7 @@ def test_what_cannot_be_run_is_said_before_anything_is_kept(recollect: Recollect
 
 def test_a_memory_needs_the_name_of_the_task(recollect: Recollect, folder: Path) -> None:
     refused(recollect("tune", "--space", "line.json", "--memory", "new.db", "--", "echo", "{x}"), "--task")
+    refused(recollect("tune", "--space", "line.json", "--memory", "new.db", "--task", "", "--", "echo", "{x}"), "task")
     assert not Path("new.db").exists()
 
 

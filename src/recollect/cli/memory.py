@@ -252,7 +252,8 @@ def export(
         )
         raise InputError(f"{name}: there are several problems; choose one with --problem, or --all: {names}")
     with messages():
-        count = opened.export(file, None if everything else problem or sizes[0].problem)
+        chosen = sizes[0].problem if problem is None else problem
+        count = opened.export(file, None if everything else chosen)
     typer.echo(f"{file}: {plural(count, 'run')}")
 
 

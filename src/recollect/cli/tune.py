@@ -150,7 +150,7 @@ def _run(ctx: typer.Context, given: SimpleNamespace) -> None:
     with messages(quiet=given.quiet):
         space = compile_space(given.space)
         template = parse_command(given.command, space, logs=given.logs is not None)
-        opened, task = _memory(given.memory, given.task), given.task or default_task()
+        opened, task = _memory(given.memory, given.task), default_task() if given.task is None else given.task
         folders = TaskFolders.of(given.problem, task, logs=given.logs, work=given.folder)
         programs = CommandEvaluator(
             template, worker_count(given.workers), limit=given.trial_seconds, key=given.key,

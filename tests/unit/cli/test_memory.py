@@ -289,6 +289,7 @@ def test_runs_of_several_problems_are_not_mixed_in_one_file(recollect: Recollect
     file.write_text("as it was")
     refused(recollect("memory", "export", stored, file), "several problems", "'svm' and 'forest'")
     refused(recollect("memory", "export", stored, file, "--problem", "none"), "no problem 'none'", "'svm' and 'forest'")
+    refused(recollect("memory", "export", stored, file, "--problem", ""), "no problem ''", "'svm' and 'forest'")
     refused(recollect("memory", "export", stored, tmp_path / "file.xls", "--problem", "svm"), ".jsonl")
     assert file.read_text() == "as it was"
 
@@ -298,6 +299,7 @@ def test_a_memory_of_one_problem_is_exported_without_naming_it(
 ) -> None:
     file = tmp_path / "one.csv"
     Memory(empty).add(example(), "only")
+    refused(recollect("memory", "export", empty, file, "--problem", ""), "no problem ''")
     done = recollect("memory", "export", empty, file)
     assert done.out == f"{file}: 1 run\n"
     assert "CSV does not keep" in done.err

@@ -6,6 +6,7 @@ import math
 import os
 import shlex
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -257,13 +258,21 @@ def test_several_programs_must_not_share_one_file() -> None:
 
 
 def test_a_program_that_is_not_there_is_refused_at_once(tmp_path: Path) -> None:
-    plain = tmp_path / "plain"
-    plain.write_text("echo 1")
-    for name in ("no-such-program", str(plain), str(tmp_path)):
+    for name in ("no-such-program", str(tmp_path)):
         with pytest.raises(InputError, match=f"there is no '{name}'$"):
             CommandEvaluator(parse_command([name], space()), 1)
     with pytest.raises(InputError, match="do not quote the whole command"):
         CommandEvaluator(parse_command(["python train.py --lr {{lr}}"], space()), 1)
+
+
+def test_a_program_that_is_not_executable_is_refused_with_the_command_that_changes_it(tmp_path: Path) -> None:
+    plain = tmp_path / "plain file"
+    plain.write_text("echo 1")
+    with pytest.raises(InputError) as caught:
+        CommandEvaluator(parse_command([str(plain)], space()), 1)
+    remedy = str(caught.value).rpartition(": ")[2]
+    assert subprocess.run(shlex.split(remedy), check=True).args == ["chmod", "+x", str(plain)]
+    CommandEvaluator(parse_command([str(plain)], space()), 1).close()
 
 
 @pytest.mark.parametrize("limit", [0, -1.0, math.nan])

@@ -258,7 +258,7 @@ class CommandEvaluator:
     ) -> None:
         """Run ``capacity`` programs at once, each at most ``limit`` seconds; the score has a ``key`` or is in ``file``.
 
-        A program that does not exist and several programs that would write the same score file are refused.
+        A program that cannot be run and several programs that would write the same score file are refused.
         """
         self._folders = folders or TaskFolders()
         self._template, self._capacity = template, as_count("workers", capacity, minimum=1)
@@ -269,9 +269,12 @@ class CommandEvaluator:
                 f"{capacity} programs at the same time would write the same file {file}; use {{{SCORE_FILE}}} in the "
                 "command to give each its own file"
             )
-        if shutil.which(template.program) is None:
-            hint = "; do not quote the whole command" if " " in template.program else ""
-            raise InputError(f"expected a program that can be run, but there is no {template.program!r}{hint}")
+        if shutil.which(program := template.program) is None:
+            hint = "; do not quote the whole command" if " " in program else ""
+            reason = f"there is no {program!r}{hint}"
+            if os.sep in program and os.path.isfile(program):
+                reason = f"{program!r} is not executable: chmod +x {program!r}"
+            raise InputError(f"expected a program that can be run, but {reason}")
         self._guard = GroupGuard()
         self._running: list[_Program] = []
         self._refused: Finished = []

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 DECIMALS = 13  # of a float bound that ConfigSpace keeps
 # Beyond these a double in [0, 1] no longer distinguishes neighbouring integers.
 LARGEST_INTEGER, LARGEST_LOG_INTEGER = 2**50, 2**40
+OTHER_CHOICES = "give each choice a name, such as '3x3', and let the objective look up what it stands for"
 
 Comparison = Callable[[Any, Any], Any]
 
@@ -106,7 +107,7 @@ def index_of(name: str, choices: Sequence[Any]) -> dict[Any, int]:
     try:
         index = {choice: position for position, choice in enumerate(choices)}
     except TypeError as error:
-        raise SpaceError(f"hyperparameter {name!r}: choices must be hashable (tuples, not lists): {error}") from error
+        raise SpaceError(f"hyperparameter {name!r}: choices must be hashable: {error}; {OTHER_CHOICES}") from error
     if any(isinstance(choice, float) and math.isnan(choice) for choice in choices):
         raise SpaceError(f"hyperparameter {name!r}: nan cannot be a choice, it does not equal itself")
     return index

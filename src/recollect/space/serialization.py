@@ -7,6 +7,7 @@ from io import StringIO
 
 from recollect.errors import SpaceError
 from recollect.space.columns import Choices, Steps
+from recollect.space.configspace import OTHER_CHOICES
 from recollect.space.space import Space, compile_space
 
 
@@ -16,9 +17,9 @@ def to_json(space: Space) -> str:
         choices = column.choices if isinstance(column, Choices | Steps) else None
         for choice in choices or ():
             if choice is not None and type(choice) not in (str, int, float, bool):
-                rule = "only str, int, float, bool and None can be stored as JSON"
+                rule = "only str, int, float, bool and None can be stored"
                 got = f"{choice!r} ({type(choice).__name__})"
-                raise SpaceError(f"hyperparameter {column.name!r}: {rule}, got {got}")
+                raise SpaceError(f"hyperparameter {column.name!r}: {rule}, got {got}; {OTHER_CHOICES}")
     buffer = StringIO()
     try:
         space.source.to_json(buffer)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from recollect.errors import SpaceError
+from recollect.space.configspace import OTHER_CHOICES
 from recollect.space.sampling import uniform
 from recollect.space.serialization import from_json, to_json
 from recollect.space.space import compile_space
@@ -68,6 +69,15 @@ def test_the_text_is_json_with_a_version_and_does_not_change_when_written_again(
 def test_choices_that_json_does_not_bring_back_are_refused(hyperparameter: Any) -> None:
     with pytest.raises(SpaceError, match="'h': only str, int, float, bool and None can be stored"):
         to_json(compile_space({"h": hyperparameter}))
+
+
+def test_lists_and_tuples_as_choices_get_the_same_advice() -> None:
+    advice = set()
+    for choices in ([[1, 2], [3, 4]], [(1, 2), (3, 4)]):
+        with pytest.raises(SpaceError) as caught:
+            to_json(compile_space({"h": choices}))
+        advice.add(str(caught.value).partition("; ")[2])
+    assert advice == {OTHER_CHOICES}
 
 
 def test_meta_data_that_json_cannot_hold_is_refused() -> None:

@@ -16,7 +16,7 @@ from optuna.samplers import BaseSampler, RandomSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from recollect.errors import InputError
+from recollect.errors import InputError, InputTypeError
 from recollect.integrations.optuna.inferred_space import parse_stated_space
 from recollect.integrations.optuna.past_studies import read_past
 from recollect.integrations.optuna.study_optimizer import SamplerSettings, StudyView
@@ -69,7 +69,7 @@ class TransferSampler(BaseSampler):
             independent_sampler: Samples the parameters that cannot be planned; by default at random.
 
         Raises:
-            InputTypeError: An entry of ``past`` is none of these.
+            InputTypeError: An entry of ``past`` is none of these, or ``independent_sampler`` is no sampler.
             InputError: A trial has a name that is renamed and the new one as well.
             StorageError: A storage cannot be read.
         """
@@ -78,11 +78,12 @@ class TransferSampler(BaseSampler):
         self._method = method_named(method)
         self._stated = parse_stated_space(space)
         self._seed = None if seed is None else as_count("seed", seed, minimum=0)
-        self._independent = (
-            RandomSampler(seed=None if seed is None else seed % 2**32)
-            if independent_sampler is None
-            else independent_sampler
-        )
+        if independent_sampler is None:
+            independent_sampler = RandomSampler(seed=None if seed is None else seed % 2**32)
+        if not isinstance(independent_sampler, BaseSampler):
+            got = f"{independent_sampler!r} ({type(independent_sampler).__name__})"
+            raise InputTypeError(f"independent_sampler: expected an Optuna sampler or None, got {got}")
+        self._independent = independent_sampler
         self._lock = threading.RLock()
         self._views: dict[tuple[int, int], StudyView] = {}
 

@@ -508,3 +508,9 @@ def test_a_stated_space_with_conditions_leaves_out_trials_that_do_not_fit_it() -
         kernel = trial.suggest_categorical("kernel", ["linear", "rbf"])
     assert kernel == "rbf"
     assert sampler.explain(study).trials == 1
+
+
+@pytest.mark.parametrize("odd", [3, "random", RandomSampler])
+def test_an_independent_sampler_that_is_none_is_refused_when_the_sampler_is_created(odd: Any) -> None:
+    with pytest.raises(InputTypeError, match="independent_sampler"):
+        TransferSampler(independent_sampler=odd)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect import FAILED, Run, compile_space
+from recollect import FAILED, InputError, Run, compile_space
 from recollect.bench.analysis.aggregate import aggregate_runs
 from recollect.bench.analysis.result_tables import make_tables
 from recollect.bench.experiment.contestants import RunSetting
@@ -84,10 +84,15 @@ def test_a_program_that_misbehaves_is_reported_with_what_it_wrote(folder: Path, 
     assert all(reason in failure.reason for failure in summary.failed)
 
 
-def test_a_program_that_does_not_exist_is_reported(folder: Path) -> None:
-    text = (folder / "plan.toml").read_text()
-    (folder / "plan.toml").write_text(text.replace(sys.executable, "/nowhere/python"))
-    summary = run_experiment(only_the_program(folder), folder / "out", executor=LocalExecutor())
+def test_a_program_that_does_not_exist_any_more_is_reported(folder: Path) -> None:
+    text, program = (folder / "plan.toml").read_text(), folder / "python"
+    (folder / "plan.toml").write_text(text.replace(sys.executable, str(program)))
+    with pytest.raises(InputError, match=str(program)):
+        only_the_program(folder)
+    program.symlink_to(sys.executable)
+    plan = load_plan(folder / "plan.toml")
+    program.unlink()
+    summary = run_experiment(plan, folder / "out", executor=LocalExecutor())
     assert (summary.runs, len(summary.failed)) == (0, 4)
     assert all("the program cannot be started: No such file" in failure.reason for failure in summary.failed)
 

@@ -24,6 +24,7 @@ import importlib
 import importlib.util
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -172,6 +173,8 @@ def contestant_spec(text: str, folder: Path, name: str = "") -> ContestantSpec:
         parts = [str((folder / part).absolute()) if (folder / part).is_file() else part for part in shlex.split(rest)]
         if not parts:
             raise InputError(f"{name}: expected a program after 'command:', got none")
+        if shutil.which(parts[0]) is None:
+            raise InputError(f"{name}: expected a program that can be run after 'command:', got {parts[0]!r}")
         return ContestantSpec(name, COMMAND, shlex.join(parts))
     target, settings = _parse_call(rest, name)
     if kind == OPTUNA:

@@ -103,7 +103,7 @@ def runs_of(folder: Path, plan: Plan) -> list[CompletedRun]:
         ("mypkg:QUICK", "module", "QUICK", (), False),
         ("mypkg:Recorder(log='x')", "module", "Recorder", (("log", "x"),), True),
         ("recollect.optimizer.optimizer:Optimizer", "module", "Optimizer", (), True),
-        ("command: python peer.py --fast", "command", "python peer.py --fast", (), True),
+        ("command: sh peer.py --fast", "command", "sh peer.py --fast", (), True),
     ],
 )  # fmt: skip
 def test_a_contestant_is_named_in_a_line(
@@ -117,6 +117,7 @@ def test_a_contestant_is_named_in_a_line(
 
 def test_a_program_is_found_beside_the_plan_and_a_link_is_not_followed(folder: Path) -> None:
     (folder / "environment").mkdir()
+    (folder / "mypkg.py").chmod(0o755)
     (folder / "environment" / "python").symlink_to(folder / "mypkg.py")
     spec = contestant_spec("command: environment/python mypkg.py 'a b'", folder)
     assert spec.target == f"{folder}/environment/python {folder}/mypkg.py 'a b'"
@@ -143,6 +144,8 @@ def test_a_method_in_a_module_is_run_as_a_method_of_recollect(folder: Path) -> N
         ("mypkg:Absent", "expected Absent in .*mypkg.py"),
         ("mypkg:NUMBER", "expected a Method or a factory, got int"),
         ("command:", "expected a program after 'command:'"),
+        ("command: nosuchprog --fast", "'nosuchprog'"),
+        ("command: mypkg.py", "mypkg.py"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_the_experiment_starts(text: str, message: str, folder: Path) -> None:

@@ -72,7 +72,7 @@ class Trial:
         number: Its number in a memory, from 0 as in Optuna; None for a trial that comes from elsewhere.
 
     Raises:
-        InputError: State and value contradict each other, or a number is not finite.
+        InputError: State and value contradict each other, a number is not finite, or ``seconds`` is negative.
         InputTypeError: An argument has the wrong type.
 
     Examples:
@@ -107,8 +107,8 @@ class Trial:
             object.__setattr__(self, "estimate", float(self.estimate))
         if self.seconds is not None:
             seconds = as_number(self.seconds, "Trial: seconds", "a number or None")
-            if not abs(seconds) <= MAX_SECONDS:
-                raise InputError(f"Trial: seconds must be finite and at most {MAX_SECONDS:g}, got {seconds}")
+            if not 0.0 <= seconds <= MAX_SECONDS:
+                raise InputError(f"Trial: seconds must be from 0 to {MAX_SECONDS:g}, got {seconds}")
             object.__setattr__(self, "seconds", seconds)
 
     @classmethod

@@ -410,7 +410,7 @@ def test_telling_something_that_is_no_number_changes_nothing(value: Any) -> None
     assert optimizer.pending == [config]
 
 
-@pytest.mark.parametrize("seconds", ["1", math.nan, True])
+@pytest.mark.parametrize("seconds", ["1", math.nan, True, -5])
 def test_telling_seconds_that_are_no_number_changes_nothing(seconds: Any) -> None:
     optimizer = Optimizer(FLAT)
     config = optimizer.ask()

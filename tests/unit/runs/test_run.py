@@ -137,8 +137,10 @@ def test_a_trial_cannot_contradict_itself() -> None:
         Trial({}, None)
     with pytest.raises(InputError, match="needs a finite value"):
         Trial({}, math.inf)
-    with pytest.raises(InputError, match="seconds must be finite"):
-        Trial({}, 1.0, seconds=math.nan)
+    for seconds in (math.nan, math.inf, -5, -1e-300):
+        with pytest.raises(InputError, match="seconds"):
+            Trial({}, 1.0, seconds=seconds)
+    assert Trial({}, 1.0, seconds=0).seconds == 0.0
 
 
 @pytest.mark.parametrize("value", ["0.5", b"1", True, set(), 1j, np.array([0.5]), object()])

@@ -330,7 +330,7 @@ def test_ten_thousand_rows_are_read_in_under_a_second(ending: str, tmp_path: Pat
     assert min(took) < 1.0
 
 
-@pytest.mark.parametrize("seconds", ["Infinity", "1e300", "-1e15", "9" * 400])
+@pytest.mark.parametrize("seconds", ["Infinity", "1e300", "-5", "9" * 400])
 def test_seconds_that_no_evaluation_takes_are_refused_with_their_place(tmp_path: Path, seconds: str) -> None:
     text = f'[{{"x": 1, "value": 2}}, {{"x": 1, "value": 2, "seconds": {seconds}}}]'
     with pytest.raises(InputError, match="entry 1, column 'seconds'"):

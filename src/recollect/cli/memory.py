@@ -230,7 +230,7 @@ def export(
 ) -> None:
     """Write runs to a file.
 
-    `recollect memory import` reads it.
+    `recollect memory import` reads it. An earlier export is replaced, but no other file.
 
     \b
     Example:
@@ -253,8 +253,22 @@ def export(
         raise InputError(f"{name}: there are several problems; choose one with --problem, or --all: {names}")
     with messages():
         chosen = sizes[0].problem if problem is None else problem
+        _check_replaceable(file)
         count = opened.export(file, None if everything else chosen)
     typer.echo(f"{file}: {plural(count, 'run')}")
+
+
+def _check_replaceable(file: Path) -> None:
+    """Refuse a file that exists and is not an earlier export."""
+    from recollect._files import read_text
+    from recollect.storage.formats.json_lines import MARK
+
+    head = ""
+    if file.is_file():
+        with suppress(InputError):
+            head = read_text(file).partition("\n")[0]
+        if not head.startswith(f'{{"{MARK}"') and not head.endswith(",value,state,seconds"):
+            raise InputError(f"{file}: a file exists that is not an export of recollect; choose another name")
 
 
 @app.command()

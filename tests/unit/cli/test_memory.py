@@ -286,12 +286,13 @@ def test_what_cannot_be_imported_leaves_no_memory_behind(
 
 def test_runs_of_several_problems_are_not_mixed_in_one_file(recollect: Recollect, stored: Path, tmp_path: Path) -> None:
     file = tmp_path / "all.jsonl"
-    file.write_text("as it was")
+    recollect("memory", "export", stored, file, "--problem", "svm")
+    before = file.read_text()
     refused(recollect("memory", "export", stored, file), "several problems", "'svm' and 'forest'")
     refused(recollect("memory", "export", stored, file, "--problem", "none"), "no problem 'none'", "'svm' and 'forest'")
     refused(recollect("memory", "export", stored, file, "--problem", ""), "no problem ''", "'svm' and 'forest'")
     refused(recollect("memory", "export", stored, tmp_path / "file.xls", "--problem", "svm"), ".jsonl")
-    assert file.read_text() == "as it was"
+    assert file.read_text() == before
 
 
 def test_a_memory_of_one_problem_is_exported_without_naming_it(
@@ -386,6 +387,23 @@ def test_runs_are_copied_to_a_memory_that_is_created(recollect: Recollect, store
     refused(recollect("memory", "copy", stored, other), "'svm/covertype' already; nothing was copied")
     assert recollect("memory", "copy", stored, other, "--skip-existing").out == f"{other}: 1 run copied\n"
     assert len(Memory(other)) == 3
+
+
+@pytest.mark.parametrize("name", ["e.jsonl", "e.csv", "e.jsonl.gz", "e.csv.gz"])
+def test_an_export_replaces_an_earlier_one_but_no_other_file(
+    recollect: Recollect, stored: Path, tmp_path: Path, name: str
+) -> None:
+    file, export = tmp_path / name, ("memory", "export", stored, tmp_path / name, "--problem", "svm")
+    for content in (b"", b"lr,value\n0.1,2\n", b'{"lr": 0.1}\n', b"\0\xff"):
+        file.write_bytes(content)
+        refused(recollect(*export), str(file))
+        assert file.read_bytes() == content
+    file.unlink()
+    recollect(*export)
+    written = file.read_bytes()
+    Memory(stored).remove("covertype", problem="svm")
+    assert recollect(*export).code == 0
+    assert file.read_bytes() != written
 
 
 def test_everything_is_exported_with_its_problems(recollect: Recollect, stored: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ Documentation: recollect help reports"""
 
 def report(
     where: Annotated[
-        str | None, typer.Argument(metavar="[MEMORY]", help="File name or storage URL of the memory.")
+        str | None, typer.Argument(metavar="MEMORY", help="File name or storage URL of the memory.")
     ] = None,
     memory: Annotated[str | None, typer.Option(help="The same, as in recollect tune.")] = None,
     problem: Annotated[

@@ -43,6 +43,12 @@ def recollect(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     return run
 
 
+def test_the_help_shows_the_optional_memory_in_no_more_than_one_pair_of_brackets(recollect: Recollect) -> None:
+    usage = recollect("--help")[1].partition("--")[0]
+    assert "MEMORY" in usage
+    assert usage.count("[") <= 2
+
+
 def test_the_command_writes_the_page_and_says_where(
     stored: tuple[Path, Result], tmp_path: Path, recollect: Recollect
 ) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from recollect._text import name_list
+from recollect._text import name_list, plural
 from recollect.cli.stopping import stoppable
 from recollect.errors import InputError
 from recollect.progress import progress_bars
@@ -55,15 +55,17 @@ def run(
     by_reason = sorted(summary.failed, key=lambda failure: failure.reason)
     for reason, failures in groupby(by_reason, key=lambda failure: failure.reason):
         first, *others = failures
-        more = f" and {len(others)} other runs" if others else ""
+        more = f" and {plural(len(others), 'other run')}" if others else ""
         typer.echo(f"{first.key}{more} failed:\n{reason}", err=True)
-    typer.echo(f"{out}: {summary.runs} runs, {summary.new} of them new")
+    typer.echo(f"{out}: {plural(summary.runs, 'run')}, {summary.new:,} of them new")
     if summary.without_weights:
-        typer.echo(f"{summary.without_weights} earlier runs lack the weights that the plan asks for", err=True)
+        count = plural(summary.without_weights, "earlier run")
+        typer.echo(f"the weights that the plan asks for are missing in {count}", err=True)
     if summary.waiting:
-        typer.echo(f"{summary.waiting} runs wait for past runs that failed", err=True)
+        verb = "waits" if summary.waiting == 1 else "wait"
+        typer.echo(f"{plural(summary.waiting, 'run')} {verb} for past runs that failed", err=True)
     if summary.failed:
-        typer.echo(f"{len(summary.failed)} runs failed; the same command tries them again", err=True)
+        typer.echo(f"{plural(len(summary.failed), 'run')} failed; the same command tries again", err=True)
         raise typer.Exit(1)
 
 
@@ -85,7 +87,7 @@ def pack(
         raise InputError(f"{out}: expected a name that ends in .csv.gz, .csv.xz or .csv")
     runs = load_results(results)
     pack_results(runs, out)
-    typer.echo(f"{out}: {len(runs)} runs, {out.stat().st_size / 1e3:,.0f} kB")
+    typer.echo(f"{out}: {plural(len(runs), 'run')}, {out.stat().st_size / 1e3:,.0f} kB")
 
 
 @app.command()

@@ -250,7 +250,8 @@ def _warn_about_unused(unused: tuple[str, ...]) -> None:
 
     if unused:
         names = ", ".join(f"{{{name}}}" for name in unused)
-        message = f"the command has no {names}; the program has to read the value from {CONFIG_VARIABLE}"
+        values = "value" if len(unused) == 1 else "values"
+        message = f"the command has no {names}; the program has to read the {values} from {CONFIG_VARIABLE}"
         warnings.warn(message, RecollectWarning, stacklevel=2)
 
 

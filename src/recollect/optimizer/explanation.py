@@ -174,11 +174,11 @@ class Explanation:
             A text of several lines.
         """
         trials = f"{plural(self.trials, 'trial')} finished, {self.failed} of them failed"
-        best = "none yet" if self.best_value is None else f"{self.best_value:.6g}"
+        best = "no best value yet" if self.best_value is None else f"best value {self.best_value:.6g}"
         alone = self.past and all(entry.dropped or not entry.used for entry in self.past)
         lines = [
             *textwrap.wrap(self.summary, TEXT_WIDTH),
-            f"method {self.method}: {trials}, best value {best}",
+            f"method {self.method}: {trials}, {best}",
             f"last suggestion: {self.reason}" + (", from this task's results alone" if alone else ""),
             *([self.screening] if self.screening else []),
         ]
@@ -312,7 +312,8 @@ def transfer_verdict(
         return _prior_verdict(prior) if prior.pairs >= MIN_ORDERED_PAIRS else early
     ordered = [(share, task) for task, share in agreements.items() if share is not None]
     if not ordered or pairs is None:
-        return f"{plural(len(agreements), 'past run')} in use; whether they help has not been measured."
+        help_ = "it helps" if len(agreements) == 1 else "they help"
+        return f"{plural(len(agreements), 'past run')} in use; whether {help_} has not been measured."
     if pairs < MIN_ORDERED_PAIRS:
         return early
     share, task = max(ordered)

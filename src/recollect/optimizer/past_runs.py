@@ -63,7 +63,9 @@ def list_of_runs(past: Iterable[Run]) -> list[Run]:
     runs = as_list("past", past, of=expected)
     for number, run in enumerate(runs):
         if not isinstance(run, Run):
-            raise InputTypeError(f"past must be a list of {expected}, but past[{number}] is a {type(run).__name__}")
+            raise InputTypeError(
+                f"past must be a list of {expected}, but past[{number}] is of type {type(run).__name__}"
+            )
     return runs
 
 
@@ -146,7 +148,7 @@ def _warn_unusable(left_out: Sequence[PastRun]) -> None:
         if entry.unusable is Unusable.TOO_FEW_TRIALS:
             usable = len(entry.alignment.kept)
             message = f"past run {entry.task!r} is left out: {usable} of its {entry.trials} trials can be used"
-            messages.append(f"{message}, at least {MIN_TRIALS} are needed. {entry.alignment}".rstrip())
+            messages.append(f"{message}, but at least {MIN_TRIALS} are needed. {entry.alignment}".rstrip())
     for message in messages:
         warnings.warn(message, RecollectWarning, stacklevel=4)
 

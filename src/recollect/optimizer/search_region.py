@@ -89,9 +89,13 @@ class SearchRegion:
 
     def exhausted(self, count: int, free: BoolArray) -> ExhaustedError:
         """Return the error that fewer than ``count`` of the candidates (N,) are free."""
-        kind = "candidates" if self.listed is not None else "configurations of the search space"
-        left = f"only {free.sum()} of the {len(free)} {kind} are left"
-        return ExhaustedError(f"asked for {plural(count, 'more configuration')}, but {left}")
+        listed, left = self.listed is not None, int(free.sum())
+        every = (
+            plural(len(free), "candidate") if listed else f"{plural(len(free), 'configuration')} of the search space"
+        )
+        few = f"only {left:,}" if left else "none"
+        verb = "are" if left > 1 else "is"
+        return ExhaustedError(f"asked for {plural(count, 'more configuration')}, but of the {every} {few} {verb} left")
 
 
 def make_search_region(

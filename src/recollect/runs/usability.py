@@ -13,13 +13,13 @@ MAX_NAMED = 5  # of the runs that are left out, in a message
 
 
 class Unusable(Enum):
-    """Why a new run cannot learn from a past run; the value is the reason in words."""
+    """Why a new run cannot learn from a past run; the value continues "not used because ..."."""
 
     OTHER_DIRECTION = "the direction differs"
-    NO_SHARED_PARAMETER = "no hyperparameter in common"
-    TOO_FEW_TRIALS = f"fewer than {MIN_TRIALS} usable trials"
-    COPY = "the same results as another past run"
-    NO_AGREEMENT = "past runs have nothing in common: none is ordered by the others"
+    NO_SHARED_PARAMETER = "they have no hyperparameter in common"
+    TOO_FEW_TRIALS = f"they have fewer than {MIN_TRIALS} usable trials"
+    COPY = "they have the same results as another past run"
+    NO_AGREEMENT = "they have nothing in common (none is ordered by the others)"
 
 
 def why_unusable(run: Run, names: Set[str], direction: Direction | None = None) -> Unusable | None:
@@ -39,4 +39,4 @@ def why_unusable(run: Run, names: Set[str], direction: Direction | None = None) 
 
 def left_out_message(tasks: Sequence[str], reason: str) -> str:
     """Return the warning that names past runs that are left out, at most `MAX_NAMED` of them."""
-    return f"left out as past runs, {reason}: {name_list(tasks, MAX_NAMED)}"
+    return f"not used as past runs because {reason}: {name_list(tasks, MAX_NAMED)}"

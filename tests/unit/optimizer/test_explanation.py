@@ -49,7 +49,7 @@ def test_before_any_model_only_the_past_runs_themselves_are_described() -> None:
     assert [entry.observations for entry in shown.past] == [14, 13, 13]
     assert all((e.weight, e.share, e.misranked, e.dropped) == (None,) * 4 for e in shown.past)
     assert (shown.best_value, shown.predicted_mean) == (None, None)
-    assert "best value none yet" in str(shown)
+    assert "no best value yet" in str(shown)
 
 
 def misranked_one_by_one(f: FloatArray, y: FloatArray) -> int:
@@ -165,7 +165,7 @@ def explained(past: list[Influence], *, observations: int = 10) -> Explanation:
         ([], "no past runs"),
         ([Influence("one", 0, used=False)], "not used"),
         ([Influence("one", 0, used=False), Influence("two", 0, used=False)], "None of the 2 past runs"),
-        ([Influence("one", 9, used=True)], "has not been measured"),
+        ([Influence("one", 9, used=True)], "1 past run in use; whether it helps has not been measured"),
         ([influence("one", 10, 0.4), influence("two", 45, 0.1)], "Past runs helped: 'one' puts 89% of"),
         ([influence("one", 10, 0.01)], "Past runs helped little: 'one'"),
         ([influence("one", 40, 0.4), influence("two", 50, 0.1)], "It is not clear that past runs helped"),

@@ -123,8 +123,16 @@ def test_candidates_are_suggested_once_each_and_then_exhausted(method: str) -> N
     optimizer = Optimizer(FLAT, method=method, candidates=grid)
     asked = drive(optimizer, bowl, len(grid))
     assert keys(asked) == keys(grid)
-    with pytest.raises(ExhaustedError, match="0 of the 25 candidates are left"):
+    with pytest.raises(ExhaustedError, match="of the 25 candidates none is left"):
         optimizer.ask()
+
+
+def test_what_is_left_is_counted_in_english() -> None:
+    for taken, words in ((0, "2 candidates only 2 are left"), (1, "2 candidates only 1 is left"), (2, "2 .* none is")):
+        optimizer = Optimizer(FLAT, method="random", candidates=[{"a": 0.0, "b": b} for b in (0.0, 1.0)])
+        _ = optimizer.ask(taken) if taken else []
+        with pytest.raises(ExhaustedError, match=words):
+            optimizer.ask(3)
 
 
 def test_candidates_come_back_in_the_very_form_they_were_given() -> None:
@@ -135,7 +143,7 @@ def test_candidates_come_back_in_the_very_form_they_were_given() -> None:
 
 def test_asking_for_more_than_is_left_asks_for_nothing() -> None:
     optimizer = Optimizer(FLAT, candidates=[{"a": 0.1, "b": 0.0}, {"a": 0.2, "b": 0.0}])
-    with pytest.raises(ExhaustedError, match=r"asked for 3 .* 2 of the 2"):
+    with pytest.raises(ExhaustedError, match=r"asked for 3 .* of the 2 .* only 2 are left"):
         optimizer.ask(3)
     assert optimizer.pending == []
 

@@ -195,7 +195,7 @@ def test_past_runs_may_come_from_a_generator() -> None:
 @pytest.mark.parametrize("wrong", [PAST[0].configs, ["runs"], [None], [PAST[0], {"a": 1.0}]])
 def test_a_past_run_that_is_no_run_is_refused(wrong: Any) -> None:
     with pytest.raises(
-        InputTypeError, match=r"past must be a list of recollect\.Run.*past\[[01]\] is a (dict|str|NoneType)"
+        InputTypeError, match=r"past must be a list of recollect\.Run.*past\[[01]\] is of type (dict|str|NoneType)"
     ):
         Optimizer(FLAT, wrong)
 
@@ -252,7 +252,9 @@ def test_a_past_run_without_two_usable_observations_is_left_out_and_the_rest_is_
 
 def test_past_runs_without_a_hyperparameter_in_common_are_left_out_as_a_memory_leaves_them_out() -> None:
     strange = [Run(f"strange {number}", [{"z": z / 5} for z in range(5)], range(5)) for number in range(7)]
-    message = r"left out as past runs, no hyperparameter in common: 'strange 0', .* 'strange 4' and 2 more$"
+    message = (
+        r"not used as past runs because they have no hyperparameter in common: 'strange 0', .* 'strange 4' and 2 more$"
+    )
     with pytest.warns(RecollectWarning, match=message) as caught:
         optimizer = Optimizer(FLAT, [PAST[0], *strange], candidates=GRID)
     assert len(caught) == 1

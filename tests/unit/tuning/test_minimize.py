@@ -227,7 +227,9 @@ def test_a_task_that_has_more_trials_than_asked_for_says_so(tmp_path: Path) -> N
 
 def test_past_runs_of_another_space_are_left_out_as_from_a_memory() -> None:
     strange = Run("strange", [{"z": float(z)} for z in range(4)], range(4))
-    with pytest.warns(RecollectWarning, match="left out as past runs, no hyperparameter in common: 'strange'"):
+    with pytest.warns(
+        RecollectWarning, match="not used as past runs because they have no hyperparameter in common: 'strange'"
+    ):
         result = quietly(bowl, SPACE, trials=3, past=[strange])
     assert result.past == ()
     assert result.run.configs == quietly(bowl, SPACE, trials=3).run.configs

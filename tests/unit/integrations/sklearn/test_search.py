@@ -418,7 +418,7 @@ class TestMemory:
 
     def test_runs_of_other_spaces_are_left_out_and_named(self, storage: InMemoryStorage) -> None:
         search(DecisionTreeClassifier(), TREE, trials=2, memory=storage, problem="p", task="tree").fit(*IRIS)
-        with pytest.warns(RecollectWarning, match="left out as past runs.*'tree'"):
+        with pytest.warns(RecollectWarning, match="not used as past runs.*'tree'"):
             smooth(memory=storage, problem="p").fit(*IRIS)
 
     @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Take the pictures of pages in the documentation, in Chromium, from runs of real learners on real data sets.
+"""Take the pictures of pages in the documentation, in Chromium, from runs of real learners on real datasets.
 
 PYTHONPATH=. python tools/screenshots.py FOLDER             # docs/screenshots/*.png and docs/figures/run-report.png
 PYTHONPATH=. python tools/screenshots.py FOLDER --whole OUT # every page as a whole, 400 and 1600 px, light and dark
@@ -63,7 +63,7 @@ def space() -> Any:
 
 
 def data_set(name: str) -> tuple[Any, Any]:
-    """Return inputs and classes of a data set of scikit-learn or of KEEL, at most 500 rows."""
+    """Return inputs and classes of a dataset of scikit-learn or of KEEL, at most 500 rows."""
     from sklearn import datasets
 
     bundled = {"digits": datasets.load_digits, "wine": datasets.load_wine, "breast-cancer": datasets.load_breast_cancer}
@@ -80,7 +80,7 @@ def data_set(name: str) -> tuple[Any, Any]:
 
 
 def classifier(name: str) -> Callable[[dict[str, Any]], float]:
-    """Return the cross-validated error of a support vector machine on a data set, as a function of its settings."""
+    """Return the cross-validated error of a support vector machine on a dataset, as a function of its settings."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.model_selection import cross_val_score
     from sklearn.pipeline import make_pipeline

@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/quality/gp_fit_starts.py [--sets 12] [--target]
 
-Fits runs of 50, 25 and 10 random rows of real data sets from the six embedded benchmarks, with the paper's priors (past
+Fits runs of 50, 25 and 10 random rows of real datasets from the six embedded benchmarks, with the paper's priors (past
 runs) or, with ``--target``, those of the new task's model. "guess" is the initial inverse Hessian of the search. The
 best optimum that any row of the table finds is taken as the true one. "lost" counts the fits that end more than 0.001
 below it, "loss" is the mean distance.
@@ -68,7 +68,7 @@ def fitted(sets: list[tuple[Space, np.ndarray, np.ndarray]], settings: FitSettin
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", type=int, default=12, help="data sets of each benchmark")
+    parser.add_argument("--sets", type=int, default=12, help="datasets of each benchmark")
     parser.add_argument("--target", action="store_true", help="with the priors of the new task's model")
     options = parser.parse_args()
     sets, prior = data_sets(options.sets), TARGET_PRIOR if options.target else PAPER_PRIOR

@@ -5,10 +5,10 @@
     python benchmarks/quality/screening_study.py --out screening.csv --tasks 0
 
 Each method is run twice on the same tasks, past runs and seeds: with all past runs, and with as many as it uses of
-many (or ``--limits``). Past runs are random trials of all other tasks, each with a seed of its own: on Oboe (418 data
-sets) one or three runs of each other data set, on svm-grid (50 data sets) 21 runs. DIR is the folder of the tables that
-do not come with recollect. Finished runs are appended to the file and not repeated; the last lines are the comparison,
-by the Wilcoxon test over tasks, each with the mean regret of its seeds.
+many (or ``--limits``). Past runs are random trials of all other tasks, each with a seed of its own: on Oboe (418
+datasets) one or three runs of each other dataset, on svm-grid (50 datasets) 21 runs. DIR is the folder of the tables
+that do not come with recollect. Finished runs are appended to the file and not repeated; the last lines are the
+comparison, by the Wilcoxon test over tasks, each with the mean regret of its seeds.
 """
 
 from __future__ import annotations

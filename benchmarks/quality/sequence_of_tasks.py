@@ -1,16 +1,16 @@
-r"""Does each run profit from the runs before it when one learner is tuned on ten data sets in turn?
+r"""Does each run profit from the runs before it when one learner is tuned on ten datasets in turn?
 
     OPENBLAS_NUM_THREADS=1 nice python benchmarks/quality/sequence_of_tasks.py --shuffles 3 \
         --figure docs/figures/sequence.png
 
-Two suites that come with recollect are used: a support vector machine measured on 35 real data sets, on a grid
-(``own-svm-grid``) and at random configurations (``own-svm``). The 35 data sets are shuffled and put in a circle, and
-every ten neighbours are one sequence. In these 35 sequences every data set is in every place once, so the places differ
-only in the number of past runs. On each data set ``rgpe-taf`` makes 20 trials and learns from its runs on the data sets
+Two suites that come with recollect are used: a support vector machine measured on 35 real datasets, on a grid
+(``own-svm-grid``) and at random configurations (``own-svm``). The 35 datasets are shuffled and put in a circle, and
+every ten neighbours are one sequence. In these 35 sequences every dataset is in every place once, so the places differ
+only in the number of past runs. On each dataset ``rgpe-taf`` makes 20 trials and learns from its runs on the datasets
 before; ``gp`` and ``random`` make as many and remember nothing.
 
 Regret is normalised: 0 is the best configuration of the table, 1 the worst. Standard errors and bands come from the 35
-data sets. Every finished sequence is appended to a CSV file; the same command resumes.
+datasets. Every finished sequence is appended to a CSV file; the same command resumes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from recollect.numerics.arrays import best_so_far
 
 SUITES = ("own-svm-grid", "own-svm")
 METHODS = ("rgpe-taf", "gp", "random")
-LENGTH = 10  # data sets in a sequence
+LENGTH = 10  # datasets in a sequence
 TRIALS = 20
 SHOWN = 10  # trials after which regret is read
 FIELDS = ("suite", "shuffle", "start", "past", "task", "method", "regrets")
@@ -47,7 +47,7 @@ def suite(name: str) -> Benchmark:
 
 
 def sequence(name: str, shuffle: int, start: int) -> list[str]:
-    """Ten neighbours in the circle of shuffled data sets."""
+    """Ten neighbours in the circle of shuffled datasets."""
     tasks = suite(name).tasks
     circle = np.random.default_rng(shuffle).permutation(len(tasks))
     return [tasks[circle[(start + place) % len(tasks)]] for place in range(LENGTH)]
@@ -65,7 +65,7 @@ def tune(benchmark: Benchmark, task: str, method: str, *, past: list[recollect.R
 
 
 def run_sequence(key: Key) -> list[list[object]]:
-    """Tune on ten data sets in turn, by all methods; rows of the results."""
+    """Tune on ten datasets in turn, by all methods; rows of the results."""
     name, shuffle, start = key
     benchmark, rows = suite(name), []
     past: list[recollect.Run] = []
@@ -129,7 +129,7 @@ def shown(values: np.ndarray, sign: str = "") -> str:
 def report(name: str, regrets: dict[str, np.ndarray]) -> None:
     """What was measured, for each number of past runs; gp and random do not depend on it."""
     transfer, plain = regrets["rgpe-taf"], regrets["gp"]
-    print(f"\n{name}: mean regret (standard error over data sets); shuffles: {len(transfer)}")
+    print(f"\n{name}: mean regret (standard error over datasets); shuffles: {len(transfer)}")
     for method in METHODS[1:]:
         cells = [f"{what} {shown(own.mean((0, 1)))}" for what, own in measures(regrets[method]).items()]
         print(f"  {method:<7} {'   '.join(cells)}")
@@ -143,7 +143,7 @@ def report(name: str, regrets: dict[str, np.ndarray]) -> None:
         cells = ""
         for what, values in measures(own.mean((0, 1))).items():
             cells += f"{shown(values):<20}{shown(alone[what] - values, '+'):<20}"
-        gain = (plain[:, places] - own)[..., SHOWN - 1]  # same data set, same seed
+        gain = (plain[:, places] - own)[..., SHOWN - 1]  # same dataset, same seed
         better, worse = (gain > 1e-9).mean(), (gain < -1e-9).mean()
         reached = np.flatnonzero(own.mean((0, 1, 2)) <= level)
         when = f"{reached[0] + 1} trials" if len(reached) else f"not in {TRIALS}"
@@ -159,9 +159,9 @@ def report(name: str, regrets: dict[str, np.ndarray]) -> None:
 
 def draw(found: dict[str, dict[str, np.ndarray]], path: Path) -> None:
     note = [
-        "Mean normalised regret over 35 data sets (0: the best configuration, 1: the worst). gp and random remember",
+        "Mean normalised regret over 35 datasets (0: the best configuration, 1: the worst). gp and random remember",
         "nothing: theirs is the mean over all places. Band: 95% bootstrap interval of the difference to gp,",
-        "data set by data set.",
+        "dataset by dataset.",
     ]
     from PIL import Image
 
@@ -195,7 +195,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=Path("sequence.csv"))
     parser.add_argument("--suites", nargs="+", default=list(SUITES), choices=SUITES)
-    parser.add_argument("--shuffles", type=int, default=1, help="circles of data sets; each has 35 sequences")
+    parser.add_argument("--shuffles", type=int, default=1, help="circles of datasets; each has 35 sequences")
     parser.add_argument("--figure", type=Path, default=None, help="where to draw the figure")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

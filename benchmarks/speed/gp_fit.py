@@ -7,7 +7,7 @@ Both sides maximise the same log marginal likelihood (no priors) within the same
 ``--past`` recollect starts as it does for past runs, from fewer and better points. A fit counts as "as good" when its
 log marginal likelihood, which scikit-learn evaluates for both, is at least the other's less 1e-6 (1 + |other|).
 
-If BoTorch is installed, its ``SingleTaskGP`` is also timed on the first data sets, with its own priors and its usual
+If BoTorch is installed, its ``SingleTaskGP`` is also timed on the first datasets, with its own priors and its usual
 single start.
 """
 
@@ -117,7 +117,7 @@ def time_botorch(sets: list[tuple[np.ndarray, np.ndarray]]) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", type=int, default=100, help="number of data sets")
+    parser.add_argument("--sets", type=int, default=100, help="number of datasets")
     parser.add_argument("--restarts", type=int, default=10)
     parser.add_argument("--past", action="store_true", help="begin as for past runs")
     parser.add_argument("--n", type=int, default=50)

@@ -48,7 +48,7 @@ def fill(path: Path, *, trials: int, tasks: int) -> Memory:
     memory = Memory(path)
     memory.add(drawn("long", trials, 0), "one task")
     for number in range(tasks):
-        memory.add(drawn(f"data set {number}", TRIALS_PER_TASK, number), "many tasks")
+        memory.add(drawn(f"dataset {number}", TRIALS_PER_TASK, number), "many tasks")
     return memory
 
 

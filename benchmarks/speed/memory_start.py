@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 python benchmarks/speed/memory_start.py [--runs 200] [--trials 50] [--starts 1] [--peer]
 
-Past runs are drawn from the embedded benchmark own-svm-grid (six hyperparameters, 35 real data sets, random rows). The
+Past runs are drawn from the embedded benchmark own-svm-grid (six hyperparameters, 35 real datasets, random rows). The
 start is measured in a fresh process, from opening the memory to the first suggestion, ``--starts`` times without and
 then three times with the cache of fitted models. ``--peer`` also reads the same file with Optuna's own
 study.get_trials().

@@ -54,7 +54,7 @@ def tasks_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     memory, runs = Memory(InMemoryStorage()), [drawn("", 8, seed) for seed in range(12)]  # copies are one fit
     for number in range(TASKS):
-        memory.add(Run(f"data set {number}", trials=runs[number % 12].trials, space=SPACE), "mlp")
+        memory.add(Run(f"dataset {number}", trials=runs[number % 12].trials, space=SPACE), "mlp")
     path = tmp_path_factory.mktemp("many") / "tasks.html"
     write_page(render(memory_page(memory, "mlp", jobs=1)), path)
     return path
@@ -99,12 +99,12 @@ def test_the_map_of_a_thousand_tasks_is_square_small_and_names_them(
     assert box["width"] == pytest.approx(box["height"], abs=1)
     assert box["width"] <= 600
     label = hover_cell(page, plot, 10, 700)
-    assert label.count("data set ") == 2
+    assert label.count("dataset ") == 2
     assert "rank correlation" in label
     best = table(page, "Which configuration was best")
     assert best.locator("tbody tr").count() == 25
     part = page.locator(".table", has=page.locator("h3", has_text="Which configuration was best")).first
-    part.locator("input[type=search]").fill("data set 777")
-    assert best.locator("tbody th").all_text_contents() == ["data set 777"]
+    part.locator("input[type=search]").fill("dataset 777")
+    assert best.locator("tbody th").all_text_contents() == ["dataset 777"]
     assert found.messages == []
     page.close()

@@ -103,7 +103,7 @@ def hundred(open_file: Callable[[Path], Opened], folder: Path) -> Opened:
     memory = Memory(optuna.storages.InMemoryStorage())
     trials = [Run("", configs(6, seed), [error(c, 0.2 * seed) for c in configs(6, seed)]).trials for seed in range(8)]
     for number in range(100):
-        memory.add(Run(f"a data set with a long name {number}", trials=trials[number % 8], space=SPACE), "svm")
+        memory.add(Run(f"a dataset with a long name {number}", trials=trials[number % 8], space=SPACE), "svm")
     return open_file(write(memory, folder / "hundred.html"))
 
 
@@ -274,7 +274,7 @@ def test_a_hundred_tasks_are_all_shown(hundred: Opened) -> None:
     assert plot.locator(".ytick text").count() == 0, "names are shown when pointed at"
     numbers = "plot => plot._fullData[0].z.flatMap((row) => [...row].filter(Number.isFinite)).length"
     assert plot.evaluate(numbers) == 10_000
-    assert "a data set with a long name" in hover_cell(page, plot, 42, 17)
+    assert "a dataset with a long name" in hover_cell(page, plot, 42, 17)
 
 
 def test_hostile_names_are_only_names(hostile: Opened) -> None:

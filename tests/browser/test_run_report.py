@@ -156,7 +156,7 @@ def long_file(folder: Path) -> Path:
     tenths = [number / 10 for number in range(11)]
     values: dict[str, list[Any]] = {f"hyperparameter {number}": tenths for number in range(10)}
     values |= {"optimizer": ["adam", "sgd", "lamb"], "activation": ["relu", "gelu"]}
-    names = tuple(f"data set {number} of a long list with long names" for number in range(100))
+    names = tuple(f"dataset {number} of a long list with long names" for number in range(100))
     return write(made_up("covertype", names, values, count=1000), folder / "long.html")
 
 

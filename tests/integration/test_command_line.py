@@ -64,7 +64,7 @@ def test_the_demo_tunes_and_compares_on_data_that_are_not_in_the_memory(warm_pyt
         "Past runs with the largest weights",
         "of the weight in the last suggestion",
         "Best configuration of repetition 1",
-        "35 data sets, each in turn new",
+        "35 datasets, each in turn new",
         "Gradient boosting with 10 hyperparameters",
         "past runs better, worse than gp",
         "Where to go next",

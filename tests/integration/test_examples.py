@@ -52,7 +52,7 @@ def test_links_of_the_list_lead_somewhere() -> None:
         assert (EXAMPLES / target).exists()
 
 
-def test_support_vector_machines_over_data_sets(tmp_path: Path) -> None:
+def test_support_vector_machines_over_datasets(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     text = example("svc_over_datasets.py", tmp_path)
     found = rows(text, ["iris", "wine", "breast cancer", "digits 0 to 4", "digits 5 to 9"])
@@ -63,7 +63,7 @@ def test_support_vector_machines_over_data_sets(tmp_path: Path) -> None:
     assert len(recollect.Memory(tmp_path / "svc.db").runs("Pipeline(StandardScaler, SVC): accuracy")) == 5
 
 
-def test_gradient_boosting_over_data_sets(tmp_path: Path) -> None:
+def test_gradient_boosting_over_datasets(tmp_path: Path) -> None:
     pytest.importorskip("sklearn")
     text = example("xgboost_or_boosting.py", tmp_path)
     found = rows(text, ["iris", "wine", "breast cancer", "diabetes"])

@@ -1,4 +1,4 @@
-"""``recollect demo``: tuning with and without past runs, on new data and then on each of 35 data sets.
+"""``recollect demo``: tuning with and without past runs, on new data and then on each of 35 datasets.
 
 Part 1 tunes a support vector machine. The past runs are real: each takes its trials from the measured errors of the
 embedded suite (`bench.problems.suite`, space own-svm). The new data are scikit-learn's diabetes data, which are not in
@@ -6,7 +6,7 @@ the suite (its other classification sets are: iris, wine, digits, and breast_can
 learner, its space, the hold-outs and the error are those of the suite, so only the data are new. All statements about
 the outcome are computed from it.
 
-In part 2 each of 35 data sets in turn is new and the others are past, since one proves little. It is an experiment as
+In part 2 each of 35 datasets in turn is new and the others are past, since one proves little. It is an experiment as
 `recollect bench run` executes them, on a benchmark of the embedded suite: errors are looked up in tables of real
 trainings, past runs are random search. For this learner past runs help a lot, and the user is told so; in the same
 experiment on own-svm they help hardly at all.
@@ -60,21 +60,21 @@ NAMES = {TRANSFER: "with past runs", PLAIN: "plain Bayesian optimization", RANDO
 BETTER, WORSE, UNCLEAR = "better", "worse", "no clear difference"
 MAX_LISTED_RUNS = 5
 REPLAY_BENCHMARK, REPLAY_TRIALS = "own-xgboost", 20
-REPLAY_TASKS: int | None = None  # number of data sets; None: all (tests use fewer)
+REPLAY_TASKS: int | None = None  # number of datasets; None: all (tests use fewer)
 REPLAY_ALPHA = 0.05
 Curves = Mapping[str, FloatArray]
 
 INTRODUCTION = """\
 [bold]Part 1: tune a support vector machine on new data[/bold]
 
-Past runs   {past} runs of this learner, each with {each} trials on another data set,
+Past runs   {past} runs of this learner, each with {each} trials on another dataset,
             drawn at random from real trainings that come with recollect.
 New data    scikit-learn's diabetes data, which none of them used: which of 442
             patients get worse faster than the median?
 Minimize    1 - AUC on held-out patients, mean of {hold_outs} hold-outs.
 """
 REPLAY_INTRODUCTION = """\
-[bold]Part 2: {tasks} data sets, each in turn new while the others are past[/bold]
+[bold]Part 2: {tasks} datasets, each in turn new while the others are past[/bold]
 
 Gradient boosting with {count} hyperparameters. Errors are looked up in tables of
 real trainings; a past run is {each} trials of random search.
@@ -88,7 +88,7 @@ NEXT = """\
 
 
 def run_demo(trials: int, seed: int) -> None:
-    """Tune on the new data with a memory of past runs, compare three methods, then repeat it on 35 data sets."""
+    """Tune on the new data with a memory of past runs, compare three methods, then repeat it on 35 datasets."""
     if find_spec("sklearn") is None:
         raise MissingExtraError("the demo trains scikit-learn models: pip install 'recollect[bench]'")
     console = Console(highlight=False)
@@ -118,7 +118,7 @@ def run_demo(trials: int, seed: int) -> None:
 
 
 def past_runs(seed: int) -> list[Run]:
-    """Return one past run per data set of the suite: trials drawn from its table, as in random search."""
+    """Return one past run per dataset of the suite: trials drawn from its table, as in random search."""
     suite = load_suite(SPACE)
     rng = np.random.default_rng(seed)
     runs = []
@@ -227,7 +227,7 @@ def weights_table(explanation: Explanation) -> Table:
 
 
 def replay_suite(seed: int) -> Mapping[str, MethodResult]:
-    """Run the experiment of part 2 and return the result of each method on all data sets."""
+    """Run the experiment of part 2 and return the result of each method on all datasets."""
     specs = (BenchmarkSpec(REPLAY_BENCHMARK, tasks=REPLAY_TASKS),)
     plan = Plan(tuple(NAMES), specs, SourceSettings("random", PAST_TRIALS), horizon=REPLAY_TRIALS, seed=seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -237,7 +237,7 @@ def replay_suite(seed: int) -> Mapping[str, MethodResult]:
 
 
 def replay_table(results: Mapping[str, MethodResult]) -> Table:
-    """Return the table of mean regrets, and on how many data sets past runs were better and worse."""
+    """Return the table of mean regrets, and on how many datasets past runs were better and worse."""
     rows = {
         f"{name} ({method})": [f"{100 * results[method].adtm[point - 1]:.2f}" for point in POINTS]
         for method, name in NAMES.items()
@@ -245,7 +245,7 @@ def replay_table(results: Mapping[str, MethodResult]) -> Table:
     for rival in (PLAIN, RANDOM):
         counts = [_better_and_worse(results, rival, point) for point in POINTS]
         rows[f"past runs better, worse than {rival}"] = [f"{better}, {worse}" for better, worse, _ in counts]
-    title = f"Mean of {len(results[TRANSFER].tasks)} data sets: 0 is the best known error, 100 the worst"
+    title = f"Mean of {len(results[TRANSFER].tasks)} datasets: 0 is the best known error, 100 the worst"
     return points_table(title, POINTS, rows)
 
 
@@ -255,7 +255,7 @@ def replay_verdict(results: Mapping[str, MethodResult]) -> str:
     for point in POINTS:
         better, worse, p = _better_and_worse(results, PLAIN, point)
         verdicts[point] = UNCLEAR if p >= REPLAY_ALPHA else BETTER if better > worse else WORSE
-    test = f"Wilcoxon test over data sets, {REPLAY_ALPHA:.0%} level"
+    test = f"Wilcoxon test over datasets, {REPLAY_ALPHA:.0%} level"
     lines = [f"Past runs against plain Bayesian optimization: {describe_verdicts(verdicts)} ({test})."]
     reached = np.flatnonzero(results[TRANSFER].adtm <= results[PLAIN].adtm[-1])
     if reached.size and reached[0] + 1 < REPLAY_TRIALS:
@@ -265,7 +265,7 @@ def replay_verdict(results: Mapping[str, MethodResult]) -> str:
 
 
 def _better_and_worse(results: Mapping[str, MethodResult], rival: str, point: int) -> tuple[int, int, float]:
-    """Return on how many data sets past runs are better and worse after this many trials, and the p-value."""
+    """Return on how many datasets past runs are better and worse after this many trials, and the p-value."""
     ours, theirs = results[TRANSFER].task_regrets(point), results[rival].task_regrets(point)
     a, b = (np.array([regrets[task] for task in sorted(ours)]) for regrets in (ours, theirs))
     return int((a < b).sum()), int((a > b).sum()), signed_rank(a, b)

@@ -34,7 +34,7 @@ def text_of(table: Any) -> str:
     return captured.get()
 
 
-def test_a_past_run_holds_the_measured_errors_of_its_data_set() -> None:
+def test_a_past_run_holds_the_measured_errors_of_its_dataset() -> None:
     suite = load_suite(demo.SPACE)
     runs = demo.past_runs(0)
     assert [run.task for run in runs] == list(suite.tasks)

@@ -36,7 +36,7 @@ def test_a_loss_is_stated_as_plainly() -> None:
     assert "reach the error" not in text
 
 
-def test_the_table_counts_data_sets() -> None:
+def test_the_table_counts_datasets() -> None:
     results = {
         demo.TRANSFER: outcome(demo.TRANSFER, {1: 0.2}),
         "gp": outcome("gp", {1: 0.2}, spread=0.01),
@@ -50,7 +50,7 @@ def test_the_table_counts_data_sets() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 3])
-def test_the_data_sets_are_tuned_as_an_experiment_does(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_datasets_are_tuned_as_an_experiment_does(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "REPLAY_BENCHMARK", "forrester")
     monkeypatch.setattr(demo, "REPLAY_TASKS", 3)
     monkeypatch.setattr(demo, "REPLAY_TRIALS", 4)

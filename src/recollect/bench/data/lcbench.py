@@ -1,20 +1,20 @@
-"""LCBench: 2,000 configurations of a neural network measured on each of 35 OpenML data sets. Paper section 5.2.
+"""LCBench: 2,000 configurations of a neural network measured on each of 35 OpenML datasets. Paper section 5.2.
 
 Read from any of three forms of the same data:
 
-- LCBenchLite, on GitHub: a folder with ``NAME/config.parquet.gzip`` and ``NAME/results.parquet.gzip`` for every data
-  set, 8 MB together, one row per configuration. Needs pyarrow (extra ``parquet``).
+- LCBenchLite, on GitHub: a folder with ``NAME/config.parquet.gzip`` and ``NAME/results.parquet.gzip`` for every
+  dataset, 8 MB together, one row per configuration. Needs pyarrow (extra ``parquet``).
 - the original on figshare, ``data_2k_lw.json`` (a zip archive of it is read as well), about 1 GB of
-  ``{data set: {number: {"config": {...}, "results": {...}, "log": {...}}}}``. It is streamed, one run at a time.
+  ``{dataset: {number: {"config": {...}, "results": {...}, "log": {...}}}}``. It is streamed, one run at a time.
 - a CSV file with the columns task, the seven hyperparameters, error.
 
 The error is 1 - ``final_val_balanced_accuracy``. Seven hyperparameters of the configuration were varied; the others are
 ignored. The number of layers 1 is sometimes written as ``true``. ``lcbench_errors.csv`` has best, worst and mean error
-of every data set, with which files without a published checksum are compared.
+of every dataset, with which files without a published checksum are compared.
 
 The data were sampled with weight decays from 1e-5 to 1e-1, and that is the space. The paper has 1e5 as the upper bound,
 which squeezes all of them into a millionth of the unit interval (``paper_bounds``). Runs outside the space are left out
-and counted. Everything else that is not as published is refused with file, data set, number and reason.
+and counted. Everything else that is not as published is refused with file, dataset, number and reason.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ HYPERPARAMETERS: Mapping[str, Any] = {
 
 
 class NetworkRun(NamedTuple):
-    """One trained network: where it is described, the data set, the values in the file, and its error."""
+    """One trained network: where it is described, the dataset, the values in the file, and its error."""
 
     where: str
     task: str
@@ -78,7 +78,7 @@ class NetworkRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LcbenchTable:
-    """The runs of all data sets: configurations and errors; ``left_out`` counts runs outside the space."""
+    """The runs of all datasets: configurations and errors; ``left_out`` counts runs outside the space."""
 
     space: Space
     tables: dict[str, tuple[list[Config], list[float]]]
@@ -88,11 +88,11 @@ class LcbenchTable:
 def load_lcbench(path: Path, *, whole: bool = True, paper_bounds: bool = False) -> Benchmark:
     """Return the benchmark from one of the three forms of its data.
 
-    whole: refuse data that are not those of all 35 data sets. paper_bounds: weight decay up to 1e5, as in the paper.
+    whole: refuse data that are not those of all 35 datasets. paper_bounds: weight decay up to 1e5, as in the paper.
     """
     table = read_lcbench(path, whole=whole, paper_bounds=paper_bounds)
     measured = f"1 - balanced accuracy on validation data after training; {table.left_out} runs left out"
-    title = "LCBench: neural networks on OpenML data sets"
+    title = "LCBench: neural networks on OpenML datasets"
     about = About(title, CITATION, "Apache-2.0", SOURCE, "table", True, measured)
     name = "lcbench+paper" if paper_bounds else "lcbench"
     return task_tables(name, table.space, tables=table.tables, about=about)
@@ -105,7 +105,7 @@ def lcbench_space(*, paper_bounds: bool = False) -> Space:
 
 
 def lite_files() -> tuple[PublishedFile, ...]:
-    """Return the files of LCBenchLite, two for every data set."""
+    """Return the files of LCBenchLite, two for every dataset."""
     address = f"{SOURCE.replace('github.com', 'raw.githubusercontent.com')}/{COMMIT}"
     tasks = published_column(FACTS_FILE, "mean")
     return tuple(
@@ -117,7 +117,7 @@ def read_lcbench(path: Path, *, whole: bool = True, paper_bounds: bool = False) 
     """Return the runs in one of the three forms of the data."""
     space = lcbench_space(paper_bounds=paper_bounds)
     tables: dict[str, tuple[list[Config], list[float]]] = {}
-    is_inside: dict[tuple[Any, ...], bool] = {}  # most configurations come once for every data set
+    is_inside: dict[tuple[Any, ...], bool] = {}  # most configurations come once for every dataset
     left_out = 0
     for run in _network_runs(path):
         configs, errors = tables.setdefault(run.task, ([], []))
@@ -132,7 +132,7 @@ def read_lcbench(path: Path, *, whole: bool = True, paper_bounds: bool = False) 
             left_out += 1
     empty = [task for task, (configs, _) in tables.items() if not configs]
     if empty or not tables:
-        raise InputError(f"{path}: expected runs of every data set, got none{f' of {empty[0]!r}' if empty else ''}")
+        raise InputError(f"{path}: expected runs of every dataset, got none{f' of {empty[0]!r}' if empty else ''}")
     if whole:
         _check_facts(path, {task: errors for task, (_, errors) in tables.items()})
     return LcbenchTable(space, tables, left_out)
@@ -147,18 +147,18 @@ def _inside(space: Space, config: Config) -> bool:
 
 
 def _check_facts(path: Path, errors: Mapping[str, Sequence[float]]) -> None:
-    """Refuse data whose data sets, or their best, worst and mean errors, are not the published ones."""
+    """Refuse data whose datasets, or their best, worst and mean errors, are not the published ones."""
     facts = {name: published_column(FACTS_FILE, name) for name in ("best", "worst", "mean")}
     if set(errors) != set(facts["mean"]):
         different = sorted(set(errors) ^ set(facts["mean"]))[0]
         raise InputError(
-            f"{path}: expected {len(facts['mean'])} data sets, got {len(errors)}; {different!r} is in one of both only"
+            f"{path}: expected {len(facts['mean'])} datasets, got {len(errors)}; {different!r} is in one of both only"
         )
     for task, own in errors.items():
         got = {"best": min(own), "worst": max(own), "mean": math.fsum(own) / len(own)}
         for name, value in got.items():
             if abs(value - float(facts[name][task])) > FACTS_TOLERANCE:
-                expected = f"{facts[name][task]} as the {name} error of data set {task!r}"
+                expected = f"{facts[name][task]} as the {name} error of dataset {task!r}"
                 raise InputError(f"{path}: expected {expected}, got {value:.7f}; these are not the published runs")
 
 
@@ -186,9 +186,9 @@ def _network_runs(path: Path) -> Iterator[NetworkRun]:
 
 
 def _parquet_runs(folder: Path) -> Iterator[NetworkRun]:
-    for data_set in sorted(file.parent for file in folder.glob(f"*/{PARQUET_FILES[0]}")):
-        configs, results = (_parquet_columns(data_set / file) for file in PARQUET_FILES)
-        where = f"{data_set}: {PARQUET_FILES[0]} and {PARQUET_FILES[1]}"
+    for dataset in sorted(file.parent for file in folder.glob(f"*/{PARQUET_FILES[0]}")):
+        configs, results = (_parquet_columns(dataset / file) for file in PARQUET_FILES)
+        where = f"{dataset}: {PARQUET_FILES[0]} and {PARQUET_FILES[1]}"
         missing = [name for name in HYPERPARAMETERS if name not in configs]
         missing += [name for name in (TARGET,) if name not in results]
         if missing:
@@ -200,7 +200,7 @@ def _parquet_runs(folder: Path) -> Iterator[NetworkRun]:
         for number, accuracy in enumerate(accuracies):
             place = f"{where}, row {number}"
             config = {name: configs[name][number] for name in HYPERPARAMETERS}
-            yield NetworkRun(place, data_set.name, config, _error(accuracy, place))
+            yield NetworkRun(place, dataset.name, config, _error(accuracy, place))
 
 
 def _parquet_columns(file: Path) -> dict[str, list[Any]]:
@@ -240,10 +240,10 @@ def _json_runs(file: Path) -> Iterator[NetworkRun]:
     try:
         with _open_json(file) as stream:
             text = _JsonStream(stream, file)
-            for task in text.keys("a data set"):
+            for task in text.keys("a dataset"):
                 for number in text.keys(f"a configuration of {task!r}"):
                     run = text.value(f"the run {number!r} of {task!r}")
-                    where = f"{file}, data set {task!r}, configuration {number!r}"
+                    where = f"{file}, dataset {task!r}, configuration {number!r}"
                     parts = ("config", "results")
                     if not isinstance(run, dict) or not all(isinstance(run.get(part), dict) for part in parts):
                         expected = "an object with 'config' and 'results'"

@@ -1,6 +1,6 @@
-"""Oboe's error matrix: 219 settings of 12 learners of scikit-learn measured on each of 418 OpenML data sets.
+"""Oboe's error matrix: 219 settings of 12 learners of scikit-learn measured on each of 418 OpenML datasets.
 
-Published in the Python package ``oboe`` 0.2.0 as ``oboe/defaults/Oboe/error_matrix.csv``: a line for every data set and
+Published in the Python package ``oboe`` 0.2.0 as ``oboe/defaults/Oboe/error_matrix.csv``: a line for every dataset and
 a column for every setting, whose name is ``{'algorithm': 'KNN', 'hyperparameters': {'n_neighbors': 1, 'p': 1}}``. Read
 from the package's wheel, or from the CSV file; a file with another checksum is refused.
 
@@ -120,7 +120,7 @@ def oboe_notation(name: str) -> tuple[dict[str, Any], dict[str, tuple[str, str]]
 
 @cache
 def _read_matrix(path: Path, whole: bool) -> tuple[Sequence[tuple[str, Config]], Mapping[str, FloatArray]]:
-    """Return the settings (learner and configuration), and the errors (219,) of every data set."""
+    """Return the settings (learner and configuration), and the errors (219,) of every dataset."""
     text = _matrix_text(path)
     digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
     if whole and digest != SHA256:
@@ -133,7 +133,7 @@ def _read_matrix(path: Path, whole: bool) -> tuple[Sequence[tuple[str, Config]],
         try:
             errors[row[0]] = np.array([float(cell) for cell in row[1:]])
         except ValueError as error:
-            raise InputError(f"{path}, line {number}: expected errors of data set {row[0]!r}: {error}") from error
+            raise InputError(f"{path}, line {number}: expected errors of dataset {row[0]!r}: {error}") from error
     return configs, errors
 
 

@@ -1,14 +1,14 @@
 """The OpenML random bot's tables, one per R learner: `glmnet`, `svm`, `xgboost`. Paper section 5.1.
 
 Published on figshare as one CSV file per learner (10462300, 10462312, 10462315). A line is one run, with the columns
-``data_id`` (OpenML data set), ``auc``, ``runtime``, one per hyperparameter (NA = not set), and others that are ignored.
-38 of the data sets are tasks; ``openml_bot_rows.csv`` has their numbers of usable runs. The error is 1 - AUC; each task
+``data_id`` (OpenML dataset), ``auc``, ``runtime``, one per hyperparameter (NA = not set), and others that are ignored.
+38 of the datasets are tasks; ``openml_bot_rows.csv`` has their numbers of usable runs. The error is 1 - AUC; each task
 is a forest fitted to it.
 
 Left out, as by the paper's authors: runs with a negative runtime; XGBoost runs without ``eta``, and with trees but
 without ``colsample_bytree`` or ``colsample_bylevel``, because the bot ran them with defaults that it did not report.
 Values of inactive hyperparameters are ignored. Everything else outside the search space is refused with file, line and
-reason, and so is a file whose data sets do not have the published numbers of runs.
+reason, and so is a file whose datasets do not have the published numbers of runs.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def load_bot(
     0: each is built when its task is first used.
     """
     table = read_bot(name, file, whole=whole)
-    title = f"{LEARNERS[name].title} on {len(table.data)} OpenML data sets, random forests"
+    title = f"{LEARNERS[name].title} on {len(table.data)} OpenML datasets, random forests"
     measured = f"1 - AUC, predicted by a forest; {table.left_out} runs of the published table left out"
     about = About(title, CITATION, "as stated on the figshare page", SOURCE, "forest", False, measured)
     return forest_benchmark(name, table.space, table.data, about, jobs=jobs, build=build)
@@ -113,7 +113,7 @@ def read_bot(name: str, file: Path, *, whole: bool = True) -> BotTable:
         task = cells["data_id"]
         if task not in runs:
             if not task.isdecimal():
-                raise InputError(f"{where}: expected a data_id, the number of a data set, got {task!r}")
+                raise InputError(f"{where}: expected a data_id, the number of a dataset, got {task!r}")
             continue
         auc = finite_number(cells["auc"], where, "a number as auc")
         if not 0.0 <= auc <= 1.0:
@@ -125,12 +125,12 @@ def read_bot(name: str, file: Path, *, whole: bool = True) -> BotTable:
         else:
             runs[task].append((line, config, 1.0 - auc))
     if not any(runs.values()):
-        raise InputError(f"{file}: expected runs on the {len(runs)} data sets of {name!r}, got none")
+        raise InputError(f"{file}: expected runs on the {len(runs)} datasets of {name!r}, got none")
     wrong = [task for task in runs if len(runs[task]) != published[task]]
     if whole and wrong:
         raise InputError(
-            f"{file}: expected {published[wrong[0]]} usable runs of data set {wrong[0]}, got {len(runs[wrong[0]])}, "
-            f"and {len(wrong)} of {len(runs)} data sets differ; is this the complete published file of {name!r}?"
+            f"{file}: expected {published[wrong[0]]} usable runs of dataset {wrong[0]}, got {len(runs[wrong[0]])}, "
+            f"and {len(wrong)} of {len(runs)} datasets differ; is this the complete published file of {name!r}?"
         )
     return BotTable(space, {task: _encode(space, own, file) for task, own in runs.items() if own}, left_out)
 

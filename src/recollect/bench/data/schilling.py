@@ -1,8 +1,8 @@
 """AdaBoost and SVM grids of Schilling, Wistuba and Schmidt-Thieme: `adaboost-grid` and `svm-grid`. Paper section 5.1.
 
-The authors' files: one for each of 50 data sets, named after it, in a folder or a tar archive. One line per grid point,
+The authors' files: one for each of 50 datasets, named after it, in a folder or a tar archive. One line per grid point,
 always in the same order: ``accuracy index:value ...``, sparse (missing values are 0), hyperparameters at the first 2 or
-6 indices, meta-features of the data set above them, which are ignored (but must not change within a file).
+6 indices, meta-features of the dataset above them, which are ignored (but must not change within a file).
 
     AdaBoost  log(I)/log(10000), I iterations; log(M)/log(30), M product terms                          12 x 9 = 108
     SVM       rbf, polynomial, linear indicators; log2(C)/6, log10(gamma)/4, log10(degree), unused = 0
@@ -88,7 +88,7 @@ def load_grid(name: str, path: str | Path, *, published: bool = True) -> Benchma
     unknown, missing = sorted(set(texts) - expected), sorted(expected - set(texts))
     if unknown or missing:
         raise InputError(
-            f"{path}: expected the {len(expected)} files of {grid.name}, named after their data sets, got "
+            f"{path}: expected the {len(expected)} files of {grid.name}, named after their datasets, got "
             f"{len(texts)} (unknown: {name_list(unknown, 3)}; missing: {name_list(missing, 3)})"
         )
     errors: dict[str, FloatArray] = {}
@@ -104,7 +104,7 @@ def load_grid(name: str, path: str | Path, *, published: bool = True) -> Benchma
     space = compile_space(dict(zip(grid.hyperparameters, zip(low, high, strict=True), strict=True)))
     configs = [dict(zip(grid.hyperparameters, row, strict=True)) for row in points[0].tolist()]
     learner = "AdaBoost" if name == "adaboost-grid" else "support vector machine"
-    title, measured = f"{learner} on a grid, 50 data sets", "1 - accuracy of trained models"
+    title, measured = f"{learner} on a grid, 50 datasets", "1 - accuracy of trained models"
     about = About(title, CITATION, "none stated", REPOSITORY, "table", measured=measured)
     return shared_table(name, space, configs=configs, errors=errors, about=about)
 
@@ -153,7 +153,7 @@ def read_task(text: str, grid: Grid, where: str) -> tuple[FloatArray, FloatArray
         accuracies.append(accuracy)
         _check_point(points[-1], grid, number - 1, place)
         if meta_features is not None and values != meta_features:
-            raise InputError(f"{place}: its meta-features differ from those of line 1, so it is of another data set")
+            raise InputError(f"{place}: its meta-features differ from those of line 1, so it is of another dataset")
         meta_features = values
     if len(lines) != len(grid.points):
         raise InputError(

@@ -180,7 +180,7 @@ def without(part: str, name: str) -> dict[str, Any]:
 def test_a_run_that_is_not_as_published_is_refused_with_its_place(bad: Any, reason: str, tmp_path: Path) -> None:
     content = two_tasks()
     content["higgs"]["17"] = bad
-    with pytest.raises(InputError, match=f"data.json, data set 'higgs', configuration '17': {reason}"):
+    with pytest.raises(InputError, match=f"data.json, dataset 'higgs', configuration '17': {reason}"):
         read_lcbench(write(tmp_path / "data.json", content), whole=False)
 
 
@@ -195,15 +195,15 @@ def test_a_cut_file_is_refused_with_the_place_of_the_end(keep: float, tmp_path: 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"[]", r"character 0: expected an object with a data set for every key, got '\[\]'"),
+        (b"[]", r"character 0: expected an object with a dataset for every key, got '\[\]'"),
         (b'{"adult": 3}', "character 10: expected an object with a configuration of 'adult' for every key, got '3}'"),
         (b'{"adult" {}}', "expected a colon after 'adult'"),
-        (b"{3: {}}", "expected the name of a data set"),
+        (b"{3: {}}", "expected the name of a dataset"),
         (b'{"adult": {"0": {"config"}}}', "expected the run '0' of 'adult', in JSON"),
         (b'{"adult": {}} {}', "expected the end of the file"),
         (b'{"adult": {} "higgs": {}}', "expected a comma or the end of the object"),
-        (b"{}", "expected runs of every data set, got none"),
-        (b'{"adult": {}}', "expected runs of every data set, got none"),
+        (b"{}", "expected runs of every dataset, got none"),
+        (b'{"adult": {}}', "expected runs of every dataset, got none"),
         (b'{"ad\xff": {}}', "cannot be read"),
     ],
 )
@@ -226,13 +226,13 @@ def test_a_run_that_is_never_closed_is_refused_before_all_is_read(
 
 def test_a_data_set_of_which_nothing_is_left_is_refused(tmp_path: Path) -> None:
     content = two_tasks() | {"volkert": {"0": run(weight_decay=7.0)}}
-    with pytest.raises(InputError, match="expected runs of every data set, got none of 'volkert'"):
+    with pytest.raises(InputError, match="expected runs of every dataset, got none of 'volkert'"):
         read_lcbench(write(tmp_path / "data.json", content), whole=False)
 
 
 def test_other_data_sets_than_the_published_ones_are_refused_by_default(tmp_path: Path) -> None:
     path = write(tmp_path / "data.json", two_tasks())
-    with pytest.raises(InputError, match="expected 35 data sets, got 2; 'APSFailure' is in one of both only"):
+    with pytest.raises(InputError, match="expected 35 datasets, got 2; 'APSFailure' is in one of both only"):
         load_lcbench(path)
 
 
@@ -248,7 +248,7 @@ def test_other_errors_than_the_published_ones_are_refused_by_default(
     path = write(tmp_path / "data.json", two_tasks())
     assert load_lcbench(path).tasks == ("adult", "higgs")
     facts["mean"]["higgs"] = "0.5626"
-    with pytest.raises(InputError, match=r"expected 0.5626 as the mean error of data set 'higgs', got 0.5625000"):
+    with pytest.raises(InputError, match=r"expected 0.5626 as the mean error of dataset 'higgs', got 0.5625000"):
         load_lcbench(path)
 
 

@@ -96,7 +96,7 @@ def test_a_matrix_with_another_content_is_refused_by_default(tmp_path: Path) -> 
     [
         (["", "nonsense"], {"3": [0.1]}, "column 2: expected an algorithm and its hyperparameters, got 'nonsense'"),
         (["", "{'algorithm': 'SVM', 'hyperparameters': {}}"], {"3": [0.1]}, "column 2: expected an algorithm"),
-        (None, {"3": [0.1] * 7 + ["x"]}, "line 2: expected errors of data set '3'"),
+        (None, {"3": [0.1] * 7 + ["x"]}, "line 2: expected errors of dataset '3'"),
         (None, {"3": [0.1] * 5}, "line 2: expected 9 cells"),
         (["", "f(1)"], {"3": [0.1]}, r"column 2: expected an algorithm and its hyperparameters, got 'f\(1\)'"),
     ],

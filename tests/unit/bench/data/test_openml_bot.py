@@ -153,7 +153,7 @@ def test_linear_boosting_needs_no_column_samples_and_a_runtime_of_zero_is_valid(
         ("glmnet", {"runtime": "soon"}, "expected a number as runtime, got 'soon'"),
         ("glmnet", {"alpha": "NA"}, "expected a number as alpha, got 'NA'"),
         ("glmnet", {"lambda": "2000"}, "'lambda': expected .* got 2000.0"),
-        ("glmnet", {"data_id": "three"}, "expected a data_id, the number of a data set, got 'three'"),
+        ("glmnet", {"data_id": "three"}, "expected a data_id, the number of a dataset, got 'three'"),
         ("svm", {"kernel": "sigmoid", "gamma": "NA"}, "'kernel': expected .* got 'sigmoid'"),
         ("svm", {"gamma": "NA"}, "expected a number as gamma, got 'NA'"),
         ("svm", {"kernel": "polynomial", "degree": "2.5"}, "'degree': expected .* got 2.5"),
@@ -182,8 +182,8 @@ def test_another_learners_table_is_refused(tmp_path: Path) -> None:
         (b"", "line 1: expected one column 'data_id'"),
         (b"data_id,auc,runtime,alpha,alpha,lambda\n", "line 1: expected one column 'alpha'"),
         (b"data_id,auc,runtime,alpha,lambda\n3,0.9,1,0.5,1\n3,0.9,1\n", "line 3: expected 5 cells"),
-        (b"data_id,auc,runtime,alpha,lambda\n", "expected runs on the 38 data sets of 'glmnet', got none"),
-        (b"data_id,auc,runtime,alpha,lambda\n2,0.9,1,0.5,1\n", "expected runs on the 38 data sets"),
+        (b"data_id,auc,runtime,alpha,lambda\n", "expected runs on the 38 datasets of 'glmnet', got none"),
+        (b"data_id,auc,runtime,alpha,lambda\n2,0.9,1,0.5,1\n", "expected runs on the 38 datasets"),
         (b"data_id,auc,runtime,alpha,lambda\n3,0.9,1,0.5,\xff\n", "cannot be read"),
         (b'data_id,auc,runtime,alpha,lambda\n3,0.9,1,0.5,"1\n', "expected CSV"),
         (b"PK\x03\x04\x00\x00\xff\xfe", "cannot be read"),
@@ -205,7 +205,7 @@ def test_a_missing_file_and_an_unknown_learner_are_refused(tmp_path: Path) -> No
 
 def test_a_part_of_the_published_file_is_refused_by_default(tmp_path: Path) -> None:
     path = write(tmp_path / "table.csv", [run("glmnet")])
-    with pytest.raises(InputError, match="expected 15546 usable runs of data set 3, got 1, and 38 of 38 data sets"):
+    with pytest.raises(InputError, match="expected 15546 usable runs of dataset 3, got 1, and 38 of 38 datasets"):
         read_bot("glmnet", path)
 
 
@@ -215,11 +215,11 @@ def test_a_file_with_the_published_numbers_of_rows_is_taken(tmp_path: Path, monk
     path = write(tmp_path / "table.csv", rows)
     assert list(read_bot("glmnet", path).data) == ["3", "31"]
     write(path, rows[:2])
-    with pytest.raises(InputError, match="expected 1 usable runs of data set 31, got 0"):
+    with pytest.raises(InputError, match="expected 1 usable runs of dataset 31, got 0"):
         read_bot("glmnet", path)
 
 
-def test_the_data_sets_are_the_38_of_the_paper() -> None:
+def test_the_datasets_are_the_38_of_the_paper() -> None:
     tables = [published_column("openml_bot_rows.csv", learner) for learner in RUNS]
     assert [len(table) for table in tables] == [38, 38, 38]
     assert len({tuple(table) for table in tables}) == 1
@@ -235,7 +235,7 @@ def test_a_compressed_file_is_read(tmp_path: Path) -> None:
     assert list(read_bot("glmnet", tmp_path / "table.csv.gz", whole=False).data) == ["3"]
 
 
-def test_the_benchmark_is_a_forest_a_data_set(tmp_path: Path) -> None:
+def test_the_benchmark_is_a_forest_a_dataset(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     rows = []
     for data_id in ("3", "4534"):

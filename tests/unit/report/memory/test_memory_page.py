@@ -223,7 +223,7 @@ def test_a_trial_that_does_not_belong_to_the_space_is_left_out_and_that_is_said(
 def test_a_hundred_tasks_fit_on_a_page_below_6_megabytes(memory: Memory) -> None:
     runs = [example_run("", seed=seed) for seed in range(5)]  # copies of one run are one fit
     for number in range(100):
-        memory.add(Run(f"a data set with a long name, {number}", trials=runs[number % 5].trials, space=COMPILED), "svm")
+        memory.add(Run(f"a dataset with a long name, {number}", trials=runs[number % 5].trials, space=COMPILED), "svm")
     page = memory_page(memory, "svm")
     text = render(page)
     assert len(text.encode()) < 6_000_000

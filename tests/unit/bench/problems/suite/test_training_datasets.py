@@ -1,4 +1,4 @@
-"""The data sets behind the embedded suite: rows, columns and splits."""
+"""The datasets behind the embedded suite: rows, columns and splits."""
 
 from __future__ import annotations
 

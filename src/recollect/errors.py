@@ -10,7 +10,8 @@
      ├── ExhaustedError   (LookupError)   every candidate has been suggested already
      ├── MissingExtraError (ImportError)  an optional library that a method needs is not installed
      ├── StorageError     (OSError)       a memory or results could not be opened, read or written
-     │    └── ReadOnlyStorageError        an attempt to write to a storage that was opened for reading
+     │    ├── ReadOnlyStorageError        an attempt to write to a storage that was opened for reading
+     │    └── TaskRemovedError            the task was removed from the memory while it ran
      └── NumericalError   (ArithmeticError)  a matrix could not be factorized even with jitter
 
     Stop                  (Exception)    raised by a callback to end a run; not an error
@@ -66,6 +67,10 @@ class StorageError(RecollectError, OSError):
 
 class ReadOnlyStorageError(StorageError):
     """A storage that was opened for reading would have been written to."""
+
+
+class TaskRemovedError(StorageError):
+    """A task was removed from the memory while it ran."""
 
 
 class NumericalError(RecollectError, ArithmeticError):

@@ -49,7 +49,7 @@ def put(
         )
         trial.datetime_start, trial.datetime_complete = end - timedelta(minutes=0.5), end
         trials.append(trial)
-    write_trials(memory.store, entry.id, trials)
+    write_trials(memory.store, entry.key, trials)
 
 
 def store_example(path: Path) -> tuple[Path, Result]:

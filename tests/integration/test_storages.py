@@ -49,6 +49,29 @@ def test_runs_are_kept_learned_from_gone_on_with_and_removed(where: str, tmp_pat
         memory.remove(name, "p")
 
 
+def test_a_run_whose_task_is_removed_ends_and_writes_nothing_more(where: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings: dict[str, Any] = {"memory": where, "problem": "p", "method": "random", "progress": False}
+    finished = []
+
+    def removed_meanwhile(_config: dict[str, Any]) -> float:
+        finished.append(100.0)
+        if len(finished) == 3:
+            recollect.Memory(where).remove("wrong", "p")
+            recollect.minimize(objective, SPACE, trials=4, task="right", **settings)
+        return 100.0
+
+    with pytest.raises(recollect.StorageError):
+        recollect.minimize(removed_meanwhile, SPACE, trials=9, task="wrong", **settings)
+    (rescued,) = recollect.read_runs(*tmp_path.glob("*.jsonl"))
+    with recollect.Memory(where) as memory:
+        assert rescued.values == finished == [100.0] * 3
+        assert memory.tasks("p") == ["right"]
+        assert len(memory.run("right", "p")) == 4
+        assert 100.0 not in memory.run("right", "p").values
+        memory.remove("right", "p")
+
+
 KILLED_WRITER = """
 import os, sqlite3, sys
 connection = sqlite3.connect(sys.argv[1])

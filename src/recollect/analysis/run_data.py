@@ -152,7 +152,7 @@ def read_run_data(memory: Memory, problem: str | None, task: str) -> RunData:
     with storage_errors(store.name):
         entries = [entry for entry in task_studies(store) if entry.direction is not None]
         entry = choose_study(entries, task, problem, where=store.name)
-        everything = read_after(store, entry.id, -1)
+        everything = read_after(store, entry.key, -1)
         settings, sources = _sampler(store, entry) if entry.problem is None else (entry.settings, None)
         kind = (entry.problem, entry.direction)
         same = [other for other in entries if (other.problem, other.direction) == kind]

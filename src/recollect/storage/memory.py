@@ -277,7 +277,7 @@ class Memory(MemoryTasks):
             read_spaces(self._store, studies, damage=damage)
             for study in studies:
                 if study.direction is not None:
-                    read_after(self._store, study.id, -1, damage=damage)
+                    read_after(self._store, study.key, -1, damage=damage)
             check_tables(self._store, damage)
         return damage
 

@@ -122,7 +122,7 @@ def fill_task(store: Store, checked: CheckedRun) -> None:
             f"{store.name}: task {run.task!r} of problem {problem!r} has trials already: "
             "give the run another task, or remove the old one first"
         )
-    write_trials(store, study.id, checked.study().trials)
+    write_trials(store, study.key, checked.study().trials)
     for key in (TAGS_KEY, NOTE_KEY):
         if key in checked.attributes:
             store.optuna.set_study_user_attr(study.id, key, checked.attributes[key])

@@ -29,6 +29,7 @@ from recollect._text import name_list, plural
 from recollect.errors import RecollectWarning
 from recollect.runs.run import State, Trial
 from recollect.storage.open import Store
+from recollect.storage.study_key import StudyKey, noticing_removal
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, TrialState
@@ -206,31 +207,33 @@ def read_finished(
 
 
 def read_after(
-    store: Store, study: int, trial_id: int, *, also: Sequence[int] = (), damage: list[Damage] | None = None
+    store: Store, study: StudyKey, trial_id: int, *, also: Sequence[int] = (), damage: list[Damage] | None = None
 ) -> list[StoredTrial]:
     """Return the trials of a study with ids above ``trial_id`` or in ``also``, in any state, with all attributes.
 
-    Reading takes time for these trials only, however many the study has.
+    Reading takes time for these trials only, however many the study has. TaskRemovedError if the study was removed.
     """
     if not store.sql:
-        frozen = store.optuna.get_all_trials(study, deepcopy=False)  # by id
+        with noticing_removal(store.name):
+            frozen = store.optuna.get_all_trials(study.id, deepcopy=False)  # by id
         places = [bisect_left(frozen, own, key=lambda trial: trial._trial_id) for own in (*also, trial_id + 1)]
         return [_record(trial) for trial in (*(frozen[place] for place in places[:-1]), *frozen[places[-1] :])]
     broken: list[Damage] = []
     with store.reading() as fetch:
-        condition = _condition(fetch, f"t.study_id = {int(study)}", trial_id, also)
+        with noticing_removal(store.name):
+            new = study.trials_after(fetch, trial_id)
+        condition = _condition(study, new, trial_id, also)
         trials = _read(fetch, condition, keys=None, system=True, damage=broken) if condition else []
     report_damage(store, broken, damage)
     return [record for _, record in trials]
 
 
-def _condition(fetch: Fetch, study: str, trial_id: int, also: Sequence[int]) -> str:
+def _condition(study: StudyKey, new: Sequence[int], trial_id: int, also: Sequence[int]) -> str:
     """Return the condition for trials above an id or among others, as a list if it is short: no database scans then."""
-    last = min((trial_id, *(own - 1 for own in also)))
-    ids = [own for (own,) in fetch(f"select t.trial_id from trials t where {study} and t.trial_id > {int(trial_id)}")]
-    listed = [*map(int, also), *ids]
+    listed = [*map(int, also), *new]
     if len(listed) > MAX_LISTED_TRIALS:
-        return f"{study} and t.trial_id > {int(last)}"
+        last = min((trial_id, *(own - 1 for own in also)))
+        return f"t.study_id = {int(study.id)} and t.trial_id > {int(last)}"
     return f"t.trial_id in ({', '.join(map(str, listed))})" if listed else ""
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, TrialState
     from sqlalchemy.engine import Connection, Engine
 
+    from recollect.storage.study_key import StudyKey
 
 START, COMPLETE = "datetime_start", "datetime_complete"
 STUDIES_PER_STATEMENT = 500
@@ -65,19 +66,21 @@ def insert_studies(engine: Engine, studies: Sequence[NewStudy]) -> None:
         _insert_trials(connection, trials)
 
 
-def insert_trials(engine: Engine, study: int, trials: Iterable[FrozenTrial]) -> list[tuple[int, int]]:
-    """Insert trials in one transaction; returns the (id, number) of each."""
+def insert_trials(engine: Engine, study: StudyKey, trials: Iterable[FrozenTrial]) -> list[tuple[int, int]]:
+    """Insert trials in one transaction; returns the (id, number) of each. KeyError if the study was removed."""
     from optuna.storages._rdb import models
     from sqlalchemy import select, update
 
     studies, table = models.StudyModel.__table__, models.TrialModel.__table__
     with engine.begin() as connection:
         # Writing the study as it is locks it in every database, so that numbers are assigned one after another.
-        connection.execute(update(studies).where(studies.c.study_id == study).values(study_name=studies.c.study_name))
-        numbers = select(table.c.number).where(table.c.study_id == study).order_by(table.c.trial_id.desc()).limit(1)
+        own = (studies.c.study_id == study.id, study.condition())
+        if connection.execute(update(studies).where(*own).values(study_name=studies.c.study_name)).rowcount != 1:
+            raise KeyError(f"study {study.id} was removed")
+        numbers = select(table.c.number).where(table.c.study_id == study.id).order_by(table.c.trial_id.desc()).limit(1)
         last = connection.execute(numbers).scalar_one_or_none()
         first = 0 if last is None else last + 1
-        numbered = [(study, number, trial) for number, trial in enumerate(trials, start=first)]
+        numbered = [(study.id, number, trial) for number, trial in enumerate(trials, start=first)]
         ids = _insert_trials(connection, numbered)
         return [(key, number) for key, (_, number, _) in zip(ids, numbered, strict=True)]
 
@@ -160,26 +163,33 @@ class StateChange:
     attributes: Attributes = Attributes({}, {})
 
 
-def update_states(engine: Engine, changes: Sequence[StateChange]) -> list[bool]:
+def update_states(engine: Engine, study: StudyKey, changes: Sequence[StateChange]) -> list[bool]:
     """Change the states of trials in one transaction; return which of them were in the state before.
 
     They are given by ascending ids, so that two processes cannot wait for each other. Of several processes that try to
-    change a trial, exactly one succeeds.
+    change a trial, exactly one succeeds. KeyError if the study was removed.
     """
-    times = StoredTimes()
+    from optuna.storages._rdb import models
+    from sqlalchemy import select
+
+    times, studies = StoredTimes(), models.StudyModel.__table__
     with engine.begin() as connection:
-        return [_update_state(connection, change, times) for change in changes]
+        moved = [_update_state(connection, study, change, times) for change in changes]
+        own = select(studies.c.study_id).where(studies.c.study_id == study.id, study.condition())
+        if not all(moved) and connection.execute(own).first() is None:
+            raise KeyError(f"study {study.id} was removed")
+        return moved
 
 
-def _update_state(connection: Connection, change: StateChange, times: StoredTimes) -> bool:
+def _update_state(connection: Connection, study: StudyKey, change: StateChange, times: StoredTimes) -> bool:
     from optuna.storages._rdb import models
     from sqlalchemy import insert, update
 
     table, trial = models.TrialModel.__table__, change.trial
     name = COMPLETE if change.after.is_finished() else START
     fields = {"state": change.after, name: times.convert(name, datetime.now())}
-    claim = update(table).where(table.c.trial_id == trial, table.c.state == change.before).values(**fields)
-    if connection.execute(claim).rowcount != 1:
+    own = (table.c.trial_id == trial, table.c.study_id == study.id, table.c.state == change.before, study.condition())
+    if connection.execute(update(table).where(*own).values(**fields)).rowcount != 1:
         return False
     if change.value is not None:
         stored, kind = models.TrialValueModel.value_to_stored_repr(change.value)
@@ -188,6 +198,17 @@ def _update_state(connection: Connection, change: StateChange, times: StoredTime
     _attach(connection, trial, models.TrialUserAttributeModel.__table__, change.attributes.user)
     _attach(connection, trial, models.TrialSystemAttributeModel.__table__, change.attributes.system)
     return True
+
+
+def update_attribute(engine: Engine, study: StudyKey, trial: int, key: str, content: Any) -> None:
+    """Change a system attribute of a trial if the study is still there."""
+    from optuna.storages._rdb import models
+    from sqlalchemy import update
+
+    table = models.TrialSystemAttributeModel.__table__
+    own = (table.c.trial_id == trial, table.c.key == key, study.condition())
+    with engine.begin() as connection:
+        connection.execute(update(table).where(*own).values(value_json=json.dumps(content)))
 
 
 def _attach(connection: Connection, trial: int, table: Any, attributes: Mapping[str, Any]) -> None:

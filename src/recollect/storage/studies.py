@@ -6,6 +6,7 @@ A study that recollect created has these user attributes; a study without them b
     recollect:problem      the model or program that is tuned, "svm"
     recollect:task         the dataset or instance of this run, "covertype"
     recollect:direction    "minimize" or "maximize", like the study itself
+    recollect:identity     what tells it from a later study with the same id; absent before 0.4.0
     recollect:space        the search space as JSON of ConfigSpace; absent when a run without a space was added
     recollect:settings     how it was last tuned: method, trials, seed, versions; absent when a run was added
     recollect:tags         a list of words to select runs by; absent without tags
@@ -41,6 +42,7 @@ from recollect.storage.open import Store
 from recollect.storage.optuna_conversion import config_of
 from recollect.storage.optuna_log import quiet_optuna
 from recollect.storage.sql_read import Damage, StoredStudy, StoredTrial, read_studies, report_damage
+from recollect.storage.study_key import IDENTITY_KEY, StudyKey, new_identity
 
 DEFAULT_PROBLEM = "default"
 FORMAT = 1
@@ -72,6 +74,7 @@ class TaskStudy:
         settings: How it was last tuned, as far as it is known.
         tags: Words to select runs by.
         note: A remark on the run.
+        identity: What tells it from a later study with the same id, if it has such an identity.
     """
 
     id: int
@@ -83,6 +86,12 @@ class TaskStudy:
     settings: Mapping[str, Any] = field(default_factory=dict, compare=False)
     tags: tuple[str, ...] = ()
     note: str = ""
+    identity: str | None = None
+
+    @property
+    def key(self) -> StudyKey:
+        """What finds the study, and no later one with the same id."""
+        return StudyKey(self.id, self.identity)
 
 
 def stored_influence(record: StoredTrial) -> object:
@@ -132,14 +141,15 @@ def as_task_study(study: StoredStudy, where: str) -> TaskStudy:
     tags, note = attributes.get(TAGS_KEY), attributes.get(NOTE_KEY)
     words = tuple(map(str, tags)) if isinstance(tags, list) else ()
     remark = note if isinstance(note, str) else ""
-    return TaskStudy(study.id, study.name, problem, task, direction, space, known, words, remark)
+    identity = attributes.get(IDENTITY_KEY)
+    return TaskStudy(study.id, study.name, problem, task, direction, space, known, words, remark, identity)
 
 
 def _defect(attributes: Mapping[str, Any], direction: str | None) -> str:
     """Return why a study of recollect cannot be used, "" if it can."""
     if attributes.get(INCOMPLETE_KEY):
         return "was not written to its end: import it again"
-    version, space = attributes[FORMAT_KEY], attributes.get(SPACE_KEY)
+    version = attributes[FORMAT_KEY]
     if version != FORMAT:
         newer = isinstance(version, int) and version > FORMAT
         remedy = "install a newer version of recollect" if newer else "export it with the version that wrote it"
@@ -149,7 +159,10 @@ def _defect(attributes: Mapping[str, Any], direction: str | None) -> str:
             return f"lacks the attribute {key!r}"
     if direction is None:
         return "has several directions"
-    return "" if space is None or isinstance(space, str) else f"has an attribute {SPACE_KEY!r} that is not a string"
+    for key in (SPACE_KEY, IDENTITY_KEY):
+        if not isinstance(attributes.get(key), str | None):
+            return f"has an attribute {key!r} that is not a string"
+    return ""
 
 
 def task_studies(store: Store, *, damage: list[Damage] | None = None) -> list[TaskStudy]:
@@ -263,9 +276,10 @@ def get_or_create_study(
             store.optuna.set_study_user_attr(existing.id, SPACE_KEY, text)
             existing = replace(existing, space=text)
         return existing
-    for key, value in study_attributes(problem, task, direction, space=text).items():
+    attributes = study_attributes(problem, task, direction, space=text)
+    for key, value in attributes.items():
         store.optuna.set_study_user_attr(study, key, value)
-    return TaskStudy(study, name, problem, task, direction, text)
+    return TaskStudy(study, name, problem, task, direction, text, identity=attributes[IDENTITY_KEY])
 
 
 def _may_have(store: Store, study: TaskStudy, space: Space) -> bool:
@@ -284,8 +298,8 @@ def study_attributes(
 ) -> dict[str, Any]:
     """Return the user attributes of a study; the format is last, so that who sees it can see all others."""
     optional = {SPACE_KEY: space, TAGS_KEY: list(tags), NOTE_KEY: note}
-    described = {PROBLEM_KEY: problem, TASK_KEY: task, DIRECTION_KEY: direction, FORMAT_KEY: FORMAT}
-    return {key: content for key, content in optional.items() if content} | described
+    described = {PROBLEM_KEY: problem, TASK_KEY: task, DIRECTION_KEY: direction, IDENTITY_KEY: new_identity()}
+    return {key: content for key, content in optional.items() if content} | described | {FORMAT_KEY: FORMAT}
 
 
 def check_same(study: TaskStudy, space: Space | None, direction: Direction, *, where: str) -> None:

@@ -10,6 +10,7 @@ from recollect.storage.open import Store
 from recollect.storage.optuna_log import quiet_optuna
 from recollect.storage.sql_write import Attributes, NewStudy, StateChange
 from recollect.storage.studies import INCOMPLETE_KEY
+from recollect.storage.study_key import StudyKey, noticing_removal
 
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial, TrialState
@@ -57,26 +58,33 @@ def delete_studies(store: Store, studies: Sequence[int]) -> None:
             store.optuna.delete_study(study)
 
 
-def write_trials(store: Store, study: int, trials: Sequence[FrozenTrial]) -> list[tuple[int, int]]:
-    """Add trials to a study, all or none if the storage supports it; returns the (id, number) of each."""
-    if store.engine is not None:
-        return sql_write.insert_trials(store.engine, study, trials)
-    ids = [store.optuna.create_new_trial(study, trial) for trial in trials]
-    return [(trial, store.optuna.get_trial_number_from_id(trial)) for trial in ids]
+def write_trials(store: Store, study: StudyKey, trials: Sequence[FrozenTrial]) -> list[tuple[int, int]]:
+    """Add trials to a study, all or none if the storage supports it; returns the (id, number) of each.
+
+    TaskRemovedError if the study was removed.
+    """
+    with noticing_removal(store.name):
+        if store.engine is not None:
+            return sql_write.insert_trials(store.engine, study, trials)
+        ids = [store.optuna.create_new_trial(study.id, trial) for trial in trials]
+        return [(trial, store.optuna.get_trial_number_from_id(trial)) for trial in ids]
 
 
-def move_trials(store: Store, changes: Sequence[StateChange]) -> list[bool]:
+def move_trials(store: Store, study: StudyKey, changes: Sequence[StateChange]) -> list[bool]:
     """Change the states of trials, given by ascending ids; return which of them were in the state before.
 
-    Of several processes that try to change a trial, exactly one succeeds.
+    Of several processes that try to change a trial, exactly one succeeds. TaskRemovedError if the study was removed.
     """
-    if store.engine is not None:
-        return sql_write.update_states(store.engine, changes)
-    return [_move_step_by_step(store, change) for change in changes]
+    with noticing_removal(store.name):
+        if store.engine is not None:
+            return sql_write.update_states(store.engine, study, changes)
+        store.optuna.get_study_name_from_id(study.id)  # a journal keeps the trials of a removed study
+        return [_move_step_by_step(store, change) for change in changes]
 
 
 def move_trial(
     store: Store,
+    study: StudyKey,
     trial: int,
     states: tuple[TrialState, TrialState],
     *,
@@ -84,7 +92,15 @@ def move_trial(
     system: Mapping[str, Any] | None = None,
 ) -> bool:
     """Change the state of a trial, with some attributes; False if it was not in the first state."""
-    return move_trials(store, [StateChange(trial, *states, None, Attributes(user or {}, system or {}))])[0]
+    return move_trials(store, study, [StateChange(trial, *states, None, Attributes(user or {}, system or {}))])[0]
+
+
+def change_attribute(store: Store, study: StudyKey, trial: int, key: str, content: Any) -> None:
+    """Change a system attribute of a trial that has it; of a removed study, no other trial with the same id."""
+    if store.engine is not None:
+        sql_write.update_attribute(store.engine, study, trial, key, content)
+    else:
+        store.optuna.set_trial_system_attr(trial, key, content)
 
 
 def _move_step_by_step(store: Store, change: StateChange) -> bool:

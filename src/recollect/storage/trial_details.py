@@ -55,7 +55,7 @@ def read_trial(store: Store, task: str, number: int, problem: str | None = None)
     """
     with storage_errors(store.name):
         study = choose_study(task_studies(store), task, problem, where=store.name)
-        records = read_after(store, study.id, -1)
+        records = read_after(store, study.key, -1)
     record = next((record for record in records if record.number == number), None)
     if record is None:
         numbers = f"0 to {max(record.number for record in records)}" if records else "none"

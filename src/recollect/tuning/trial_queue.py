@@ -39,7 +39,7 @@ from recollect.storage.studies import (
     TaskStudy,
     with_notes,
 )
-from recollect.storage.transitions import move_trial, move_trials, write_trials
+from recollect.storage.transitions import change_attribute, move_trial, move_trials, write_trials
 from recollect.tuning.heartbeat import HEARTBEAT_KEY, HeartbeatMonitor, heartbeat
 from recollect.tuning.objective import Evaluation
 
@@ -157,7 +157,7 @@ class TrialQueue:
             self.state = QueueState(
                 last.finished, void=last.void, unread=last.unread, influences=last.influences, last=last.last
             )
-            records = read_after(self._store, self._study.id, self._last_read, also=self._unfinished)
+            records = read_after(self._store, self._study.key, self._last_read, also=self._unfinished)
             for record in records:
                 if record.number not in last.finished and record.number not in last.void:
                     self._sort_in(record)
@@ -209,7 +209,7 @@ class TrialQueue:
             for config, influence in configs:
                 user = self._place | ({} if influence is None else {INFLUENCE_KEY: dict(influence)})
                 frozen.append(self._frozen(config, TrialState.RUNNING, user=user, system=system))
-            keys = write_trials(self._store, self._study.id, frozen)
+            keys = write_trials(self._store, self._study.key, frozen)
             trials = [ClaimedTrial(*key, config) for key, (config, _) in zip(keys, configs, strict=True)]
             self._claimed |= {trial.number: trial for trial in trials}
             return trials
@@ -221,7 +221,7 @@ class TrialQueue:
         with storage_errors(self._store.name):
             if trial.number not in self._claimed:  # by an attempt that failed after that
                 states, system = (TrialState.WAITING, TrialState.RUNNING), {HEARTBEAT_KEY: heartbeat()}
-                if not move_trial(self._store, trial.id, states, user=self._place, system=system):
+                if not move_trial(self._store, self._study.key, trial.id, states, user=self._place, system=system):
                     return False
                 self._claimed[trial.number] = trial
             self._write_params(trial)
@@ -259,9 +259,11 @@ class TrialQueue:
         """Write the results of trials in one step."""
         ordered = sorted(results, key=lambda result: result[0].id)
         with storage_errors(self._store.name):
-            moved = move_trials(self._store, [_ending(trial, evaluation) for trial, evaluation in ordered])
+            moved = move_trials(
+                self._store, self._study.key, [_ending(trial, evaluation) for trial, evaluation in ordered]
+            )
             unmoved = [trial.id for (trial, _), own in zip(ordered, moved, strict=True) if not own]
-            records = read_after(self._store, self._study.id, self._last_read, also=unmoved) if unmoved else []
+            records = read_after(self._store, self._study.key, self._last_read, also=unmoved) if unmoved else []
         measured = {one.id: one.user_attrs.get(SECONDS_KEY) for one in records if VOID_KEY not in one.user_attrs}
         for (trial, evaluation), own in zip(ordered, moved, strict=True):
             self._claimed.pop(trial.number, None)
@@ -274,8 +276,9 @@ class TrialQueue:
         """Give up a claimed trial: it becomes void."""
         from optuna.trial import TrialState
 
+        states = (TrialState.RUNNING, TrialState.FAIL)
         with storage_errors(self._store.name):
-            move_trial(self._store, trial.id, (TrialState.RUNNING, TrialState.FAIL), user={VOID_KEY: reason})
+            move_trial(self._store, self._study.key, trial.id, states, user={VOID_KEY: reason})
         self._claimed.pop(trial.number, None)
         self.state.running.pop(trial.number, None)
         self.state.void.add(trial.number)
@@ -286,7 +289,7 @@ class TrialQueue:
 
         try:
             with storage_errors(self._store.name):
-                self._store.optuna.set_trial_system_attr(trial, HEARTBEAT_KEY, latest)
+                change_attribute(self._store, self._study.key, trial, HEARTBEAT_KEY, latest)
         except (OSError, OptunaError, KeyError):
             return  # the next one may succeed; finishing the trial meets the same fault and reports it
 
@@ -360,7 +363,7 @@ class TrialQueue:
         else:
             again = RETRY_KEY in record.system_attrs
             user = {NOTES_KEY: [f"{DEAD_WORKER}, twice"]} if again else {VOID_KEY: f"{DEAD_WORKER}: queued again"}
-        moved = move_trial(self._store, record.id, states, user=user)
+        moved = move_trial(self._store, self._study.key, record.id, states, user=user)
         if not moved or VOID_KEY not in user:
             self.state.running[record.number] = record.params
             return
@@ -369,7 +372,7 @@ class TrialQueue:
         if first is None:
             system = {HEARTBEAT_KEY: heartbeat(), RETRY_KEY: 1}
             retry = self._frozen(record.params, TrialState.WAITING, user={}, system=system)
-            ((trial_id, number),) = write_trials(self._store, self._study.id, [retry])
+            ((trial_id, number),) = write_trials(self._store, self._study.key, [retry])
             self._set_key(number, key)
             self.state.last = max(self.state.last, number)
             self.state.waiting[number] = ClaimedTrial(trial_id, number, record.params)

@@ -18,7 +18,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from recollect._text import plural
-from recollect.errors import ExhaustedError, FailedTrialWarning, ReadOnlyStorageError, Stop, StorageError
+from recollect.errors import (
+    ExhaustedError,
+    FailedTrialWarning,
+    ReadOnlyStorageError,
+    Stop,
+    StorageError,
+    TaskRemovedError,
+)
 from recollect.optimizer.explanation import Explanation
 from recollect.optimizer.optimizer import Optimizer
 from recollect.runs.run import FAILED, Config, Run, State, Trial
@@ -270,7 +277,7 @@ class Worker:
         for seconds in RETRY_SECONDS:
             try:
                 return action()
-            except ReadOnlyStorageError:  # no further attempt changes that
+            except (ReadOnlyStorageError, TaskRemovedError):  # no further attempt changes that
                 raise
             except StorageError as error:
                 logger.warning("the storage does not answer, next attempt in %g s: %s", seconds, error)

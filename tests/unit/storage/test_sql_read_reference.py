@@ -24,6 +24,7 @@ from recollect.storage.run_reading import valid_trials
 from recollect.storage.sql_read import StoredTrial, read_after, read_finished, read_studies
 from recollect.storage.sql_write import insert_trials
 from recollect.storage.studies import get_or_create_study
+from recollect.storage.study_key import StudyKey
 
 DISTRIBUTIONS = {
     "f": FloatDistribution(1e-5, 10.0, log=True),
@@ -67,7 +68,7 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         if request.param == "by optuna":
             study.add_trials(trials())
         else:
-            insert_trials(store.engine, study._study_id, trials())  # type: ignore[arg-type]
+            insert_trials(store.engine, StudyKey(study._study_id), trials())  # type: ignore[arg-type]
         study.ask()
         study.set_user_attr("said", name)
     store.close()
@@ -115,7 +116,7 @@ def test_what_is_made_of_the_records_is_what_is_made_of_optunas_trials(file: Pat
 
 
 def test_unfinished_trials_and_hidden_attributes_are_read_for_the_board(file: Path) -> None:
-    records = read_after(open_store(file), 1, 2)
+    records = read_after(open_store(file), StudyKey(1), 2)
     assert [(record.number, record.state) for record in records][-1] == (7, "RUNNING")
     assert [record.system_attrs for record in records][:2] == [{"hidden": 2}, {"hidden": 3}]
     assert records[0].user_attrs["other"] == "'; drop"

@@ -14,6 +14,7 @@ import pytest
 from optuna.trial import TrialState
 
 from recollect import RecollectWarning, StorageError
+from recollect.errors import TaskRemovedError
 from recollect.space.space import compile_space
 from recollect.storage import sql_read
 from recollect.storage.memory import Memory
@@ -22,7 +23,7 @@ from recollect.tuning import heartbeat as heartbeat_module
 from recollect.tuning import trial_queue
 from recollect.tuning.heartbeat import Heartbeat, HeartbeatMonitor, heartbeat, machine_id, process_start
 from recollect.tuning.objective import Evaluation
-from recollect.tuning.trial_queue import HEARTBEAT_KEY, TrialQueue
+from recollect.tuning.trial_queue import HEARTBEAT_KEY, ClaimedTrial, TrialQueue
 
 SPACE = compile_space({"a": (0.0, 1.0), "k": ["x", "y"]})
 ONE, TWO = {"a": 0.25, "k": "x"}, {"a": 0.5, "k": "y"}
@@ -358,7 +359,7 @@ def test_a_trial_that_fails_for_good_keeps_its_configuration_from_being_claimed_
 def test_a_waiting_trial_counts_towards_the_limit(where: str) -> None:
     queue = open_queue(where)
     frozen = queue._frozen(ONE, TrialState.WAITING, user={}, system={})
-    trial_queue.write_trials(queue._store, queue._study.id, [frozen])
+    trial_queue.write_trials(queue._store, queue._study.key, [frozen])
     queue.read()
     assert queue.claim(TWO, limit=1) is None
     assert queue.claim_waiting(limit=1) is not None
@@ -436,7 +437,7 @@ def test_a_damaged_configuration_that_waits_spoils_no_other_trial(where: str, pa
     queue = open_queue(where)
     system = {trial_queue.ENQUEUED_KEY: params}
     frozen = queue._frozen({}, TrialState.WAITING, user={}, system=system)
-    trial_queue.write_trials(queue._store, queue._study.id, [frozen])
+    trial_queue.write_trials(queue._store, queue._study.key, [frozen])
     trial = queue.claim(ONE, limit=5)
     assert trial is not None
     assert (set(queue.state.running), set(queue.state.waiting)) == ({trial.number}, set())
@@ -483,3 +484,45 @@ def test_heartbeats_are_written_while_a_trial_runs(tmp_path: Path) -> None:
     assert latest["count"] >= 3
     assert latest["pid"] == os.getpid()
     assert Memory(where).store.optuna.get_trial(trial.id).state == TrialState.RUNNING
+
+
+def act(queue: TrialQueue, trial: ClaimedTrial, what: str) -> None:
+    actions = {
+        "read": queue.read,
+        "claim": lambda: queue.claim(TWO, limit=9),
+        "finish": lambda: queue.finish(trial, Evaluation(100.0, 1.0)),
+        "release": lambda: queue.release(trial, "interrupted"),
+    }
+    queue.write_heartbeat(trial.id, {"count": -1})
+    actions[what]()
+
+
+@pytest.mark.parametrize("next_task", [None, "t", "next"])
+@pytest.mark.parametrize("what", ["read", "claim", "finish", "release"])
+def test_who_goes_on_with_a_removed_task_is_told_and_leaves_the_next_one_alone(
+    where: str, what: str, next_task: str | None
+) -> None:
+    queue, memory = open_queue(where), Memory(where)
+    trial = queue.claim(ONE, limit=5)
+    assert trial is not None
+    memory.remove("t", "p")
+    if next_task is not None:  # in a SQLite file with the ids of the study and of the trial
+        study = get_or_create_study(memory.store, "p", next_task, space=SPACE, direction="minimize")
+        assert TrialQueue(memory.store, study, SPACE, grace=100.0).claim(TWO, limit=5) is not None
+    with pytest.raises(TaskRemovedError):
+        act(queue, trial, what)
+    if next_task is not None:
+        (kept,) = Memory(where).store.optuna.get_all_trials(study.id)
+        assert (kept.params, kept.state, kept.user_attrs) == (TWO, TrialState.RUNNING, {})
+        assert kept.system_attrs == {HEARTBEAT_KEY: heartbeat()}
+
+
+def test_a_task_that_was_renamed_goes_on(tmp_path: Path) -> None:
+    where = str(tmp_path / "m.db")
+    queue = open_queue(where)
+    trial = queue.claim(ONE, limit=5)
+    assert trial is not None
+    Memory(where).rename("other", task="t", problem="p")
+    queue.finish(trial, Evaluation(0.5, 1.0))
+    assert queue.claim(TWO, limit=5) is not None
+    assert Memory(where).run("other", "p").values == [0.5]

@@ -21,6 +21,7 @@ from recollect.runs.run import Direction, Run, sign_of
 from recollect.runs.usability import Unusable, left_out_message, why_unusable
 from recollect.space.space import SpaceLike, compile_space
 from recollect.storage.administration import Moment, as_tags, select
+from recollect.storage.journals import INCOMPLETE_SUFFIX, incomplete_end
 from recollect.storage.open import missing_reason, open_store, reading_from, storage_errors, without_password
 from recollect.storage.run_reading import StoredRun, read_past_runs, read_task_runs
 from recollect.storage.run_writing import Report, check_runs, fill_task, store_runs
@@ -279,6 +280,10 @@ class Memory(MemoryTasks):
                 if study.direction is not None:
                     read_after(self._store, study.key, -1, damage=damage)
             check_tables(self._store, damage)
+            if (journal := self._store.journal) is not None and (end := incomplete_end(journal)):
+                reason = f"not written to its end: {end[:40]!r}"
+                remedy = f"nothing: the next write to this memory moves it to {journal.name}{INCOMPLETE_SUFFIX}"
+                damage.append(Damage("the last line of the journal", reason, remedy))
         return damage
 
     def import_(

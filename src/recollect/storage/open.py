@@ -19,11 +19,18 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import cached_property
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from weakref import finalize
 
 from recollect._text import name_list
-from recollect.errors import InputTypeError, MissingExtraError, ReadOnlyStorageError, StorageError
+from recollect.errors import (
+    InputTypeError,
+    MissingExtraError,
+    ReadOnlyStorageError,
+    RecollectError,
+    StorageError,
+)
 from recollect.storage.journals import journal_file, journal_redis
 from recollect.storage.sqlite_file import SQLITE_TIMEOUT, read_only_connection, sqlite_reader, table_names
 
@@ -101,6 +108,11 @@ class Store:
     def sqlite(self) -> bool:
         """Whether it is a SQLite database."""
         return self._file is not None or (self.engine is not None and self.engine.dialect.name == "sqlite")
+
+    @property
+    def journal(self) -> Path | None:
+        """The journal file that it is, if it is one."""
+        return file_of(self.address) if self.address is not None and self.address.startswith(JOURNAL) else None
 
     @contextmanager
     def reading(self) -> Iterator[Callable[[str], Iterable[Any]]]:
@@ -205,7 +217,7 @@ def storage_errors(name: str) -> Iterator[None]:
     """Turn what a storage raises into a StorageError that names the storage; recollect's own errors pass."""
     try:
         yield
-    except (StorageError, MissingExtraError):
+    except (RecollectError, Warning):
         raise
     except OSError as error:
         raise StorageError(f"{name}: {error.strerror or error}") from error
@@ -214,7 +226,7 @@ def storage_errors(name: str) -> Iterator[None]:
         package = DRIVERS.get(scheme, f"the driver of {scheme}")
         raise MissingExtraError(f"{name}: needs a driver that is not installed: pip install {package!r}") from error
     except Exception as error:
-        if type(error).__module__.split(".")[0] not in STORAGE_LIBRARIES:  # a mistake in recollect
+        if not _is_of_library(error):  # a mistake in recollect
             raise
         cause = _root_cause(error)
         kind = ReadOnlyStorageError if _is_read_only(cause) else StorageError
@@ -249,6 +261,12 @@ def _is_unreachable(error: BaseException) -> bool:
 STORAGE_LIBRARIES = {
     *("optuna", "sqlalchemy", "sqlite3", "psycopg", "psycopg2", "pymysql", "MySQLdb", "redis", "alembic")
 }
+
+
+def _is_of_library(error: BaseException) -> bool:
+    """Whether an error is of a class of a storage library, or was raised while one was at work."""
+    frames = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
+    return any(module.split(".")[0] in STORAGE_LIBRARIES for module in (type(error).__module__, *frames))
 
 
 def _root_cause(error: BaseException) -> BaseException:

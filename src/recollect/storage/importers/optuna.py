@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect.errors import InputError, RecollectError
+from recollect.errors import InputError, InputTypeError, StorageError
 from recollect.storage.importers import ImportOptions, ImportResult
 from recollect.storage.open import Store, missing_reason, open_store, storage_errors, without_password
 from recollect.storage.optuna_conversion import run_of_study
@@ -73,9 +73,9 @@ def read_storage(where: str | Path | BaseStorage, options: ImportOptions) -> Imp
                     result = known[study]
                 else:
                     result = read_study(optuna.load_study(study_name=study.name, storage=store.optuna), options)
-            except RecollectError:
+            except (InputError, InputTypeError):
                 raise
-            except DAMAGE_ERRORS:  # Optuna cannot leave out a damaged trial
+            except (StorageError, *DAMAGE_ERRORS):  # Optuna cannot leave out a damaged trial
                 (result,) = _read_own(store, [study], options)
             skipped.update(result.skipped)
             if not result.runs[0].trials:

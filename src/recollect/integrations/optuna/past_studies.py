@@ -27,7 +27,7 @@ from recollect.runs.renaming import rename_hyperparameters, renamed_config
 from recollect.runs.run import Config, Direction, Run
 from recollect.space.presence import TrialParams
 from recollect.storage.memory import Memory
-from recollect.storage.open import Store, missing_reason, open_store, without_password
+from recollect.storage.open import Store, missing_reason, open_store, storage_errors, without_password
 from recollect.storage.optuna_conversion import direction_of, distributions, finished_trials
 from recollect.storage.run_reading import valid_trials
 from recollect.storage.sql_read import StoredTrial, read_finished, read_studies
@@ -172,7 +172,12 @@ def _from_store(store: Store) -> Iterator[PastStudy]:
 
 
 def _from_study(study: Study) -> PastStudy:
-    direction, trials = direction_of(study), study.get_trials(deepcopy=False)
+    where = f"past: study {study.study_name!r}"
+    with storage_errors(where):
+        try:
+            direction, trials = direction_of(study), study.get_trials(deepcopy=False)
+        except KeyError as error:
+            raise StorageError(f"{where} does not exist: it was deleted") from error
     pairs = finished_trials(trials, direction)
     shown = [(frozen, trial.config) for frozen, trial in pairs if frozen.state == TrialState.COMPLETE]
     return PastStudy(

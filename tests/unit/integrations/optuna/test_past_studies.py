@@ -10,7 +10,7 @@ import pytest
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import RandomSampler
 
-from recollect import Memory, RecollectWarning, Run
+from recollect import Memory, RecollectWarning, Run, StorageError
 from recollect.integrations.optuna.past_studies import (
     PastStudy,
     assumed_distributions,
@@ -164,3 +164,15 @@ def test_parameters_are_renamed_everywhere_in_a_past_study() -> None:
     assert entry.run.configs == [{"lr": 0.0}]
     assert entry.distributions == {"lr": FloatDistribution(0, 1)}
     assert [(dict(record.values), record.scope) for record in entry.records] == [({"lr": 0.0}, frozenset({"lr"}))]
+
+
+@pytest.mark.parametrize("where", ["sqlite:///m.db", "journal:m.log", None])
+def test_a_study_that_was_deleted_is_an_error_of_recollect(
+    where: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    storage = optuna.storages.InMemoryStorage() if where is None else Memory(where).store.optuna
+    study = filled(storage)
+    optuna.delete_study(study_name=study.study_name, storage=storage)
+    with pytest.raises(StorageError, match="svm"):
+        read_past([study])

@@ -1,6 +1,7 @@
 """Optuna storages, opened by their address.
 
     tuning.db, some/folder/tuning.db      a SQLite file
+    :memory:                              a SQLite database in this process, as in sqlite3
     journal:some/folder/tuning.log        a journal file of Optuna
     redis://host:6379                     a journal in Redis
     postgresql://..., mysql://...         any database that Optuna and SQLAlchemy support
@@ -51,7 +52,7 @@ KNOWN_SCHEMA = "v3.2.0.a"
 """The version of Optuna's tables that is accepted without asking Optuna, which takes half a second."""
 
 T = TypeVar("T")
-JOURNAL, SQLITE = "journal:", "sqlite:///"
+JOURNAL, SQLITE, IN_MEMORY = "journal:", "sqlite:///", ":memory:"
 DRIVERS = {"postgresql": "recollect[postgres]", "mysql": "pymysql", "redis": "recollect[redis]"}
 URL = re.compile(r"^[A-Za-z][A-Za-z0-9+_]+://")
 PASSWORD = re.compile(r"(?<=://)([^/@:?]*:)(.*)(?=@)", re.DOTALL)  # up to the last @: it may contain others
@@ -154,7 +155,7 @@ def open_store(where: str | os.PathLike[str] | BaseStorage) -> Store:
         if address.startswith(("redis://", "rediss://", "unix://")):
             return Store(name, address, lambda: journal_redis(address, name))
         if not URL.match(address):
-            address = sqlite_address(Path(address).expanduser())
+            address = SQLITE + IN_MEMORY if address == IN_MEMORY else sqlite_address(Path(address).expanduser())
         file = _known_file(address) if address.startswith(SQLITE) else None
         return Store(name, address, lambda: _database(name, address, known=file is not None), file=file)
 
@@ -177,7 +178,7 @@ def file_of(address: str) -> Path | None:
     """Return the file of a SQLite or journal address; None for a server and for a database in memory."""
     prefix = FILE_PREFIX.match(address)
     if prefix is None:
-        return None if URL.match(address) else Path(address).expanduser()
+        return None if URL.match(address) or address == IN_MEMORY else Path(address).expanduser()
     file = address[prefix.end() :]
     if address.startswith(JOURNAL):
         return Path(file).expanduser()
@@ -186,7 +187,7 @@ def file_of(address: str) -> Path | None:
         from sqlalchemy.engine import make_url
 
         file = make_url(f"{SQLITE}{file}").database or ""
-    return None if file in ("", ":memory:") else Path(file)
+    return None if file in ("", IN_MEMORY) else Path(file)
 
 
 def missing_reason(address: str) -> str:
@@ -319,7 +320,7 @@ def _database(name: str, address: str, *, known: bool) -> BaseStorage:
     address = url.render_as_string(hide_password=False)
     sqlite = url.get_backend_name() == "sqlite"
     options: dict[str, Any] = {"connect_args": {"timeout": SQLITE_TIMEOUT}} if sqlite else {"pool_pre_ping": True}
-    persistent = url.database not in (None, "", ":memory:") or not sqlite
+    persistent = url.database not in (None, "", IN_MEMORY) or not sqlite
     if persistent and not known:
         _create_tables(name, address, options)
     storage = RDBStorage(

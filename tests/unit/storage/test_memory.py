@@ -407,12 +407,24 @@ def test_a_memory_is_copied_as_an_address(tmp_path: Path) -> None:
         ("journal:m.log", "m.log"),
         ("journal:///a/m.log", "/a/m.log"),
         ("sqlite:///:memory:", None),
+        (":memory:", None),
         ("postgresql://host/m.db", None),
         ("redis://host:6379", None),
     ],
 )
 def test_an_address_tells_which_file_it_is_about(address: str, file: str | None) -> None:
     assert storages.file_of(address) == (None if file is None else Path(file))
+
+
+@pytest.mark.parametrize("address", [":memory:", "sqlite:///:memory:"])
+def test_a_memory_within_the_process_writes_no_file(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Memory(address) as memory:
+        memory.add(example(), "svm")
+        assert memory.tasks() == [example().task]
+        assert (list(tmp_path.iterdir()), Memory(address).runs()) == ([], [])
 
 
 def test_tables_of_another_version_of_optuna_are_refused_with_the_command_that_upgrades_them(tmp_path: Path) -> None:

@@ -105,7 +105,9 @@ def study_name(problem: str, task: str) -> str:
     for kind, text in (("problem", problem), ("task", task)):
         if not isinstance(text, str):
             raise InputTypeError(f"{kind}: expected a name, got {text!r} ({type(text).__name__})")
-        if not text.strip() or "\0" in text or not is_unicode(text):
+        if "\0" in text or not is_unicode(text):
+            raise InputError(f"{kind}: expected a name in valid Unicode without NUL, got {text!r}")
+        if not text.strip():
             raise InputError(f"{kind}: expected a name with at least one printable character, got {text!r}")
     name = "/".join(part.replace("%", "%25").replace("/", "%2F") for part in (problem, task))
     if len(name) > MAX_NAME_LENGTH:

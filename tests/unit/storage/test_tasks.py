@@ -91,6 +91,15 @@ def test_a_name_that_is_taken_is_refused_and_nothing_is_renamed(memory: Memory) 
     assert names(memory) == before
 
 
+@pytest.mark.parametrize(
+    ("task", "expected"),
+    [("x\0y", "without NUL"), ("x\ud800y", "valid Unicode"), ("", "printable"), ("\t", "printable")],
+)
+def test_a_name_is_refused_for_what_is_wrong_with_it(memory: Memory, task: str, expected: str) -> None:
+    with pytest.raises(InputError, match=expected):
+        memory.rename(task, task="wine", problem="svm")
+
+
 def test_problems_without_a_common_task_can_be_joined(memory: Memory) -> None:
     memory.remove("wine", "svm")
     memory.rename("svm", problem="tree")

@@ -25,12 +25,15 @@ def csv_rows(where: str, text: str | Iterable[str]) -> Iterator[tuple[int, list[
     """Yield the rows of a CSV text, or of its lines, that are not empty, the header first, each with its line number.
 
     Raises:
-        InputError: The text is not CSV, or a row has more or fewer cells than the header.
+        InputError: The text is not CSV with commas, or a row has more or fewer cells than the header.
     """
     reader = csv.reader(io.StringIO(text, newline="") if isinstance(text, str) else text, strict=True)
     width = 0
     try:
         for row in filter(None, reader):
+            if width == 0 and len(row) == 1 and (separators := set(";\t") & set(row[0])):
+                found = f"not by {min(separators)!r}"
+                raise InputError(f"{where}, line {reader.line_num}: expected cells separated by commas, {found}")
             width = width or len(row)
             if len(row) != width:
                 where_row = f"{where}, line {reader.line_num}"

@@ -56,8 +56,6 @@ def csv_table(where: str, text: str, default_task: str) -> TrialTable:
     """Return the table in a CSV text; InputError with the line for one that is not a table."""
     (first, header), *body = csv_rows(where, text)
     names = [name.strip() for name in header]
-    if len(names) == 1 and (separators := set(";\t") & set(names[0])):
-        raise InputError(f"{where}, line {first}: expected cells separated by commas, not by {min(separators)!r}")
     _check_names(f"{where}, line {first}", names)
     lines = [line for line, _ in body]
     columns = {name: [row[number] for _, row in body] for number, name in enumerate(names)}

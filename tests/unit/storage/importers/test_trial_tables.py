@@ -165,6 +165,7 @@ def test_roles_that_make_no_sense_are_refused(options: dict[str, Any], message: 
         ("x,value\n", r"t\.csv: expected at least one row, got none"),
         ("x,y\n1,2\n", r"t\.csv: there is no column 'value', only x, y"),
         ("x;value\n1;2\n", r"t\.csv, line 1: .* commas, not by ';'"),
+        ("x;value\n0,1;1,5\n", r"t\.csv, line 1: .* commas, not by ';'"),
         ("x\tvalue\n1\t2\n", r"t\.csv, line 1: .* commas, not by '.t'"),
         ("x,x,value\n1,2,3\n", r"t\.csv, line 1: the column 'x' occurs twice"),
         (",x,value\n0,1,2\n", r"t\.csv, line 1: column 1 has no name .*index=False"),

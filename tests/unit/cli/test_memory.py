@@ -245,7 +245,7 @@ def test_a_table_is_imported_by_the_column_of_its_value(recollect: Recollect, tm
     table.write_text("lr,accuracy,state\n0.1,0.5,ok\n0.2,0.75,ok\n0.3,,running\n")
     done = recollect("memory", "import", path, table, "--task", "mine", "--value", "accuracy", "--maximize")
     assert done.out == f"{path}: 1 run with 2 trials imported\n"
-    assert done.err == f"recollect: {table}: left out 1 rows that are still running\n"
+    assert done.err == f"recollect: {table}: left out rows that are still running (1)\n"
     (run,) = Memory(path).runs("default")
     assert (run.task, run.direction, run.best.config if run.best else None) == ("mine", "maximize", {"lr": 0.2})
 

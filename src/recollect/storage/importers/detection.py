@@ -126,7 +126,7 @@ def _read(source: Any, kind: str | None, options: ImportOptions) -> ImportResult
     if kind is not None and kind not in KINDS:
         raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     result = _reader(source, kind)(options)
-    if left_out := ", ".join(f"{count} {what}" for what, count in result.skipped.items() if count):
+    if left_out := ", ".join(f"{what} ({count})" for what, count in result.skipped.items() if count):
         warnings.warn(f"{_source_name(source)}: left out {left_out}", RecollectWarning, stacklevel=3)
     return result
 
@@ -197,7 +197,7 @@ def _kind(path: Path) -> str:
     if ending in ("jsonl", "json"):
         return ending
     raise InputError(
-        f"{path}: of an unknown kind: expected {NAMED_SOURCES}; "
+        f"{path}: unknown kind of file: expected {NAMED_SOURCES}; "
         "rename a file that is one of these, or name its kind with kind= (--kind)"
     )
 

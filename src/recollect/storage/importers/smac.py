@@ -34,9 +34,9 @@ DONE = ("SUCCESS", "DONOTADVANCE")
 FAILURES = ("CRASHED", "TIMEOUT", "MEMORYOUT", "MEMOUT", "ABORT")
 UNFINISHED = {
     "RUNNING": "evaluations that are still running",
-    "CAPPED": "evaluations that were stopped early (CAPPED)",
-    "STOP": "evaluations that never ran (STOP)",
-    "BUDGETEXHAUSTED": "evaluations that never ran (BUDGETEXHAUSTED)",
+    "CAPPED": "evaluations that were stopped early, CAPPED",
+    "STOP": "evaluations that never ran, STOP",
+    "BUDGETEXHAUSTED": "evaluations that never ran, BUDGETEXHAUSTED",
 }
 LOWER_BUDGET = "evaluations below the largest budget of their configuration"
 
@@ -166,4 +166,4 @@ def _space(path: Path) -> tuple[Space | None, Counter[str]]:
     try:
         return from_json(read_text(path)), Counter()
     except (SpaceError, InputError):
-        return None, Counter({f"search space that cannot be read ({path.name})": 1})
+        return None, Counter({f"search spaces that cannot be read, in {path.name}": 1})

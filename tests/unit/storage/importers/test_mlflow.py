@@ -89,7 +89,7 @@ def test_experiments_and_parents_are_tasks_and_their_runs_trials(store: Path) ->
     with pytest.warns(RecollectWarning) as told:
         runs = {run.task: run for run in read_runs(store)}
     assert [str(warning.message).partition(": ")[2] for warning in told] == [
-        "left out 1 runs that are still running, 1 runs without the metric 'error'"
+        "left out runs that are still running (1), runs without the metric 'error' (1)"
     ]
     assert set(runs) == {"svm", "forest/iris", "forest"}
     svm = runs["svm"]
@@ -142,7 +142,7 @@ def test_several_metrics_are_listed_when_none_is_named(folder: tuple[Path, Log])
     log.run("svm", {"C": 2}, {"error": 0.5}, at=1)
     with pytest.raises(InputError, match=r"one of: auc, error"):
         read_runs(path)
-    with pytest.warns(RecollectWarning, match="1 runs without the metric 'auc'"):
+    with pytest.warns(RecollectWarning, match=r"runs without the metric 'auc' \(1\)"):
         assert read_runs(path, value="auc")[0].values == [0.75]
     assert read_runs(path, value="error")[0].values == [0.25, 0.5]
 

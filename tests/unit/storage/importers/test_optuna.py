@@ -51,7 +51,7 @@ def test_a_study_is_a_run_with_its_own_direction() -> None:
 
 
 def test_running_trials_are_left_out_and_counted() -> None:
-    with pytest.warns(RecollectWarning, match="Study: left out 2 trials that have not finished"):
+    with pytest.warns(RecollectWarning, match=r"Study: left out trials that have not finished \(2\)"):
         (run,) = read_runs(fill(optuna.create_study(), running=2))
     assert len(run) == 3
 
@@ -66,7 +66,7 @@ def test_all_studies_of_a_storage_are_read_from_any_form_of_it(form: str, tmp_pa
     url = storage_file(tmp_path)
     path = tmp_path / "studies.db"
     source = {"url": url, "path": path, "text": str(path), "object": optuna.storages.RDBStorage(url)}[form]
-    with pytest.warns(RecollectWarning, match="left out 2 trials that have not finished"):
+    with pytest.warns(RecollectWarning, match=r"left out trials that have not finished \(2\)"):
         runs = read_runs(source)
     assert [(run.task, run.direction, len(run)) for run in runs] == [("iris/1", "maximize", 3), ("wine", "minimize", 2)]
 
@@ -87,8 +87,8 @@ def test_studies_that_are_no_runs_are_left_out_and_counted(tmp_path: Path) -> No
     with pytest.warns(RecollectWarning) as told:
         (run,) = read_runs(storage)
     assert run.task == "good"
-    assert "1 studies with several objectives" in str(told[0].message)
-    assert "1 studies without a finished trial" in str(told[0].message)
+    assert "studies with several objectives (1)" in str(told[0].message)
+    assert "studies without a finished trial (1)" in str(told[0].message)
     with pytest.raises(RecollectError, match="2 objectives"):
         read_runs(storage, task="two")
 
@@ -101,12 +101,12 @@ def test_a_study_of_a_memory_is_read_as_the_memory_has_it(tmp_path: Path) -> Non
     study.add_trial(optuna.create_trial(state=optuna.trial.TrialState.FAIL, user_attrs={VOID_KEY: "begun twice"}))
     study.ask()
     for source, given in ((tmp_path / "m.db", {}), (tmp_path / "m.db", {"task": "svm/wine"}), (study, {})):
-        with pytest.warns(RecollectWarning, match="left out 1 trials that have not finished"):
+        with pytest.warns(RecollectWarning, match=r"left out trials that have not finished \(1\)"):
             (run,) = read_runs(source, **given)
         assert (run.task, run.trials) == ("wine", tuple(trials))
         assert run.space is not None
         assert run.space.names == ("x",)
-    with pytest.warns(RecollectWarning, match="left out 1 trials"):
+    with pytest.warns(RecollectWarning, match=r"left out trials .* \(1\)"):
         assert read_runs(study, task="other")[0].task == "other"
 
 

@@ -102,7 +102,7 @@ def test_infinite_values_and_values_of_failed_rows_are_failures_with_a_note(tmp_
 
 def test_rows_that_are_still_running_are_left_out_and_counted(tmp_path: Path) -> None:
     path = written(tmp_path, "x,value,state\n1,,running\n2,0.5,ok\n3,,running\n")
-    with pytest.warns(RecollectWarning, match=r"table\.csv: left out 2 rows that are still running"):
+    with pytest.warns(RecollectWarning, match=r"table\.csv: left out rows that are still running \(2\)"):
         run = only(read_runs(path))
     assert run.configs == [{"x": 2}]
 

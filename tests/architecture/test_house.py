@@ -16,7 +16,8 @@ import recollect
 SOURCE = Path(recollect.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 LAYERS = (
-    *("errors", "_text", "_lazy", "_system", "_files", "disk_cache", "progress", "processes", "numerics", "validation"),
+    *("errors", "_text", "_warnings", "_lazy", "_system", "_files", "disk_cache", "progress", "processes"),
+    *("numerics", "validation"),
     *("space", "runs", "storage", "surrogate", "transfer", "acquisition", "optimizer", "tuning", "analysis", "bench"),
     *("report", "cli"),
 )

@@ -14,7 +14,8 @@ from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from recollect.errors import RecollectWarning, StorageError
+from recollect._warnings import warn_caller
+from recollect.errors import StorageError
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
@@ -74,7 +75,7 @@ def _mend(path: Path) -> None:
             kept.write(line.removesuffix(b"\n") + b"\n")
         file.truncate(start)
     message = f"{path}: the last line had not been written to its end: what there was of it is now in {rest}"
-    warnings.warn(message, RecollectWarning, stacklevel=2)
+    warn_caller(message)
 
 
 def _last_line(file: BinaryIO) -> tuple[int, bytes]:

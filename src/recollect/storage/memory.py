@@ -7,7 +7,6 @@ can therefore read a memory, and any study that a storage already holds can serv
 from __future__ import annotations
 
 import os
-import warnings
 import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from recollect._system import no_garbage_collection
 from recollect._text import name_list
-from recollect.errors import InputTypeError, RecollectWarning, StorageError
+from recollect._warnings import warn_caller
+from recollect.errors import InputTypeError, StorageError
 from recollect.runs.renaming import rename_hyperparameters
 from recollect.runs.run import Direction, Run, sign_of
 from recollect.runs.usability import Unusable, left_out_message, why_unusable
@@ -230,13 +230,13 @@ class Memory(MemoryTasks):
         if problem is not None and everything and problem not in (known := {study.problem for study in everything}):
             problems = name_list(repr(name) for name in known if name is not None)
             message = f"{self._store.name}: there are no past runs of problem {problem!r}; the problems are: {problems}"
-            warnings.warn(message, RecollectWarning, stacklevel=2)
+            warn_caller(message)
         checked = [(run, why_unusable(run, names)) for run in runs]
         foreign = [repr(run.task) for run, why in checked if why is Unusable.NO_SHARED_PARAMETER]
         for tasks, reason in ((others, Unusable.OTHER_DIRECTION.value), (foreign, Unusable.NO_SHARED_PARAMETER.value)):
             if tasks:
                 message = f"{self._store.name}: {left_out_message(tasks, reason)}"
-                warnings.warn(message, RecollectWarning, stacklevel=2)
+                warn_caller(message)
         return [run for run, why in checked if why is None]
 
     def add(self, run: Run, problem: str = DEFAULT_PROBLEM, *, tags: str | Iterable[str] = (), note: str = "") -> None:

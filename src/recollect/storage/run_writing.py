@@ -8,7 +8,6 @@ continued with ``skip_existing``.
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,7 +15,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from recollect._text import is_unicode, name_list, plural
-from recollect.errors import InputError, RecollectWarning, SpaceError
+from recollect._warnings import warn_caller
+from recollect.errors import InputError, SpaceError
 from recollect.numerics.arrays import native
 from recollect.runs.run import Run, State, Trial
 from recollect.space.inference import PLAIN_TYPES, InferredRange, infer_values, values_by_name
@@ -154,7 +154,7 @@ def _without_existing(
     if there:
         tasks = name_list(repr(stored.run.task) for stored in there)
         message = f"{store.name}: skipped {plural(len(there), 'run')} whose tasks exist: {tasks}"
-        warnings.warn(message, RecollectWarning, stacklevel=4)
+        warn_caller(message)
     return [entry for entry in checked if entry.name not in existing]
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from recollect._system import no_garbage_collection
 from recollect._text import name_list, plural
-from recollect.errors import RecollectWarning
+from recollect._warnings import warn_caller
 from recollect.runs.run import State, Trial
 from recollect.storage.open import Store
 from recollect.storage.study_key import StudyKey, noticing_removal
@@ -78,7 +77,7 @@ def report_damage(store: Store, damage: Sequence[Damage], into: list[Damage] | N
         store.reported.update(new)
         places = name_list((f"{entry.place} ({entry.reason})" for entry in new), MAX_PLACES_IN_WARNING)
         message = f"{store.name}: damaged and left out: {places}; `recollect memory check` lists all damage"
-        warnings.warn(message, RecollectWarning, stacklevel=2)
+        warn_caller(message)
 
 
 @dataclass(frozen=True, slots=True)

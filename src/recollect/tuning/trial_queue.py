@@ -14,7 +14,6 @@ notice a dead worker queues its trial.
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,7 +21,8 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from recollect.errors import ConfigError, InputTypeError, RecollectWarning
+from recollect._warnings import warn_caller
+from recollect.errors import ConfigError, InputTypeError
 from recollect.numerics.arrays import row_key
 from recollect.runs.run import Config, Trial
 from recollect.space.space import Space
@@ -270,7 +270,7 @@ class TrialQueue:
             if not own and measured.get(trial.id) != evaluation.seconds:  # equal: written, but not acknowledged
                 reason = "sent no heartbeat for so long that another worker took it over"
                 message = f"trial {trial.number} {reason}: its value {evaluation.value} is not used"
-                warnings.warn(message, RecollectWarning, stacklevel=3)
+                warn_caller(message)
 
     def release(self, trial: ClaimedTrial, reason: str) -> None:
         """Give up a claimed trial: it becomes void."""
@@ -345,7 +345,7 @@ class TrialQueue:
             self.state.void.add(record.number)
             trial = f"trial {record.number} of {self._study.name!r}"
             message = f"{self._store.name}: {trial} is left out: it does not belong to this search space"
-            warnings.warn(message, RecollectWarning, stacklevel=4)
+            warn_caller(message)
 
     def _requeue(self, record: StoredTrial) -> None:
         """Queue the trial of a dead worker again; one that was queued again before has failed.

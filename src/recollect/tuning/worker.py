@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import logging
 import random
-import sys
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from recollect._text import plural
+from recollect._warnings import warn_caller
 from recollect.errors import (
     ExhaustedError,
     FailedTrialWarning,
@@ -239,7 +238,7 @@ class Worker:
             else:
                 message = f"trial {trial.number} failed: {evaluation.notes[0]}"
                 logger.warning("trial %d failed in %.3g s: %s", trial.number, evaluation.seconds, evaluation.notes[0])
-                warnings.warn(message, FailedTrialWarning, stacklevel=_caller_level())
+                warn_caller(message, FailedTrialWarning)
         try:
             self._retry(lambda: self._queue.finish_all(results))
         except StorageError:
@@ -283,11 +282,3 @@ class Worker:
                 logger.warning("the storage does not answer, next attempt in %g s: %s", seconds, error)
                 time.sleep(seconds)
         return action()
-
-
-def _caller_level() -> int:
-    """Return the stack level at which a warning points to the code that called recollect."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
-        level, frame = level + 1, frame.f_back
-    return level

@@ -8,7 +8,6 @@ of its trials.
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +21,8 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from recollect._text import name_list
-from recollect.errors import InputError, InputTypeError, RecollectWarning, SpaceError, StorageError
+from recollect._warnings import warn_caller
+from recollect.errors import InputError, InputTypeError, SpaceError, StorageError
 from recollect.runs.renaming import rename_hyperparameters, renamed_config
 from recollect.runs.run import Config, Direction, Run
 from recollect.space.presence import TrialParams
@@ -128,7 +128,7 @@ def warn_left_out(left_out: Sequence[PastStudy], reason: str) -> None:
     """Name past studies that are left out, if there are any."""
     if left_out:
         names = name_list((repr(entry.run.task) for entry in left_out), MAX_NAMES_IN_WARNING)
-        warnings.warn(f"past studies are left out because {reason}: {names}", RecollectWarning, stacklevel=2)
+        warn_caller(f"past studies are left out because {reason}: {names}")
 
 
 def _read(source: Any, number: int) -> Iterator[PastStudy]:
@@ -156,7 +156,7 @@ def _from_store(store: Store) -> Iterator[PastStudy]:
             studies.append(study)
         else:
             message = f"past study {study.name!r} is left out: it has {len(study.directions)} objectives"
-            warnings.warn(message, RecollectWarning, stacklevel=2)
+            warn_caller(message)
     ended = read_finished(store, [study.id for study in studies], keys=(NOTES_KEY, VOID_KEY))
     by_study = stored_distribution_sets(store, [study.id for study in studies])
     for study in studies:

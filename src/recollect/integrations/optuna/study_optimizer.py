@@ -17,7 +17,6 @@ from the request, whereas a planned value that does not fit is simply not used.
 from __future__ import annotations
 
 import json
-import warnings
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -32,7 +31,8 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from recollect._text import name_list
-from recollect.errors import ConfigError, ExhaustedError, RecollectWarning
+from recollect._warnings import warn_caller
+from recollect.errors import ConfigError, ExhaustedError
 from recollect.integrations.optuna import inferred_space, past_studies
 from recollect.integrations.optuna.inferred_space import InferredSpace, StatedSpace, to_space
 from recollect.integrations.optuna.past_studies import PastStudy
@@ -103,7 +103,7 @@ class StudyOptimizer:
         if config is None:
             if whole and self.inferred.fixed:
                 message = f"trial {frozen.number} is left out: {config_of(frozen)} does not belong to the stated space"
-                warnings.warn(message, RecollectWarning, stacklevel=2)
+                warn_caller(message)
             return
         self._release(frozen.number, unless=config)
         value = FAILED if trial.state is State.FAILED else trial.learned_value
@@ -294,7 +294,7 @@ class StudyView:
                 self._requested[name] = distribution if same else None
             if any(key.startswith("constraints") for key in trial.system_attrs):
                 message = f"study {self._name!r} has constraints, which TransferSampler ignores"
-                warnings.warn(message, RecollectWarning, stacklevel=2)
+                warn_caller(message)
         if any(self._inferred is None or not self._inferred.matches(trial) for trial in news):
             self._inferred = inferred_space.infer_study_space(
                 list(self._completed.values()), self._sources, self._stated
@@ -323,7 +323,7 @@ class StudyView:
                 "the objective asks for something else, state it: TransferSampler(..., space={name: distribution}). "
                 'If a parameter had another name: TransferSampler(..., rename={"old": "new"})'
             )
-            warnings.warn(message, RecollectWarning, stacklevel=2)
+            warn_caller(message)
 
     def _whole_trials(self, study: Study) -> Sequence[FrozenTrial]:
         """Read the trials; read again if one has parameters but no published suggestion.

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -25,7 +24,8 @@ from typing import Any
 
 from recollect._files import read_text
 from recollect._text import name_list
-from recollect.errors import InputError, RecollectWarning
+from recollect._warnings import warn_caller
+from recollect.errors import InputError
 from recollect.runs.run import Direction, Run, sign_of
 from recollect.storage.formats.csv_columns import csv_rows
 from recollect.storage.formats.json_lines import MARK, from_lines, json_objects, parse_json
@@ -127,7 +127,7 @@ def _read(source: Any, kind: str | None, options: ImportOptions) -> ImportResult
         raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     result = _reader(source, kind)(options)
     if left_out := ", ".join(f"{what} ({count})" for what, count in result.skipped.items() if count):
-        warnings.warn(f"{_source_name(source)}: left out {left_out}", RecollectWarning, stacklevel=3)
+        warn_caller(f"{_source_name(source)}: left out {left_out}")
     return result
 
 

@@ -16,7 +16,7 @@ from recollect._system import no_garbage_collection
 from recollect._text import name_list
 from recollect._warnings import warn_caller
 from recollect.errors import InputTypeError, StorageError
-from recollect.runs.renaming import rename_hyperparameters
+from recollect.runs.renaming import check_new_names, rename_hyperparameters
 from recollect.runs.run import Direction, Run, sign_of
 from recollect.runs.usability import Unusable, left_out_message, why_unusable
 from recollect.space.space import SpaceLike, compile_space
@@ -206,10 +206,12 @@ class Memory(MemoryTasks):
             The runs, without their search spaces, oldest first.
 
         Raises:
-            InputError: A trial has a name that is renamed and the new one as well; the direction is not valid.
+            InputError: A trial has a name that is renamed and the new one as well; the space does not have the new one;
+                the direction is not valid.
             StorageError: The memory does not exist or cannot be read.
         """
-        names = set(compile_space(space).names)
+        names = compile_space(space).names
+        check_new_names(rename, names)
         sign_of(direction)
         excluded = {exclude} if isinstance(exclude, str) else set(exclude)
         with reading_from(self._store), no_garbage_collection():
@@ -231,7 +233,7 @@ class Memory(MemoryTasks):
             problems = name_list(repr(name) for name in known if name is not None)
             message = f"{self._store.name}: there are no past runs of problem {problem!r}; the problems are: {problems}"
             warn_caller(message)
-        checked = [(run, why_unusable(run, names)) for run in runs]
+        checked = [(run, why_unusable(run, set(names))) for run in runs]
         foreign = [repr(run.task) for run, why in checked if why is Unusable.NO_SHARED_PARAMETER]
         for tasks, reason in ((others, Unusable.OTHER_DIRECTION.value), (foreign, Unusable.NO_SHARED_PARAMETER.value)):
             if tasks:

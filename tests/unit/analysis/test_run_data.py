@@ -20,7 +20,7 @@ from recollect.analysis.run_data import (
 from recollect.analysis.source_usefulness import source_usefulness, weight_history
 from recollect.report.page import render
 from recollect.report.run.run_page import page_of_run, run_page
-from recollect.storage.open import quiet_optuna
+from recollect.storage.optuna_log import quiet_optuna
 from recollect.storage.studies import INFLUENCE_KEY, SETTINGS_KEY, find_study
 from recollect.tuning.result import Result
 from recollect.tuning.suggestion_notes import SuggestionNote, read_note

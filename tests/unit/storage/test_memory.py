@@ -156,6 +156,11 @@ def test_past_runs_may_have_hyperparameters_under_old_names(memory: Memory) -> N
     assert memory.run("old", "svm").configs[0] == {"learning_rate": 0.1}
 
 
+def test_past_runs_cannot_be_renamed_to_what_the_space_lacks(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'lrr'"):
+        Memory(tmp_path / "memory.db").past({"lr": (0.0, 1.0)}, rename={"learning_rate": "lrr"})
+
+
 def test_a_task_that_has_trials_is_not_added_twice(memory: Memory) -> None:
     memory.add(example(), "svm")
     with pytest.raises(InputError, match="'one' of problem 'svm' has trials already"):

@@ -308,7 +308,7 @@ class StudyView:
         if strange := sorted(self._new_names - asked):
             names = f"{name_list(map(repr, strange))}; its parameters are {name_list(sorted(asked))}"
             message = f"rename: study {self._name!r} has no parameter {names}"
-            warnings.warn(message, RecollectWarning, stacklevel=2)
+            warn_caller(message)
         self._new_names = frozenset()
 
     def _say_what_is_assumed(self, trials: Sequence[FrozenTrial]) -> None:

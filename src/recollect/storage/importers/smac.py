@@ -137,9 +137,9 @@ def _evaluation(place: str, *fields: Any) -> HistoryEntry:
     error = str(info["error"]) if isinstance(info, dict) and "error" in info else ""
     numbers = {"budget": budget or 0.0, "cost": cost, "time": seconds}
     budget, cost, seconds = (as_number(number, f"{place}, {what}", "a number") for what, number in numbers.items())
-    if math.isnan(budget) or not abs(seconds) <= MAX_SECONDS:
+    if math.isnan(budget) or not 0 <= seconds <= MAX_SECONDS:
         raise InputError(
-            f"{place}: expected a budget, and a time of at most {MAX_SECONDS:g} s; got {budget} and {seconds} s"
+            f"{place}: expected a budget, and a time from 0 to {MAX_SECONDS:g} s; got {budget} and {seconds} s"
         )
     return HistoryEntry(str(config), budget, cost, seconds, name, error)
 

@@ -2,7 +2,8 @@
 
 copula: Thompson sampling from a model of the ranks of all past runs (`QuantileBasedSurrogateSearcher`); it learns
 nothing from the new task. box: BORE within the smallest box that holds the best configuration of each past run
-(`BoundingBox`).
+(`BoundingBox`). It cannot be told of anything outside of the box: where the nearest candidate lies outside, it is told
+the value that it asked for.
 """
 
 from __future__ import annotations
@@ -55,8 +56,10 @@ class SyneTune:
         if sys.argv[1] == "copula":
             searcher = QuantileBasedSurrogateSearcher(self.space, past, random_seed=setting["seed"])
             self.scheduler = SingleObjectiveScheduler(self.space, searcher=searcher, **options)
+            self.known = self.space
         elif sys.argv[1] == "box":
             self.scheduler = BoundingBox(BORE, self.space, transfer_learning_evaluations=past, **options)
+            self.known = self.scheduler.scheduler.config_space
         else:
             raise SystemExit(f"expected copula or box, got {sys.argv[1]}")
         self.told = 0
@@ -66,10 +69,12 @@ class SyneTune:
         return TransferLearningTaskEvaluations(self.space, pd.DataFrame(run["configs"]), [METRIC], values)
 
     def ask(self) -> dict[str, Any]:
-        return self.scheduler.suggest().config
+        self.asked = self.scheduler.suggest().config
+        return self.asked
 
     def tell(self, config: dict[str, Any], value: float) -> None:
-        self.scheduler.on_trial_complete(Trial(self.told, config, datetime.now()), {METRIC: value})
+        told = {name: own if self.known[name].is_valid(own) else self.asked[name] for name, own in config.items()}
+        self.scheduler.on_trial_complete(Trial(self.told, told, datetime.now()), {METRIC: value})
         self.told += 1
 
 

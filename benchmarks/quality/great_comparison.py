@@ -15,6 +15,9 @@ For the methods that have all runs on every benchmark:
   the largest loss.
 * ms: mean time of a suggestion, if the results are not packed.
 
+A second table has the other methods, each on the benchmarks and runs that it has, with the log regret of ``task-prior``
+and of ``gp`` on the same runs, and p of the Wilcoxon test of "of each run" over tasks.
+
 The figure shows the mean rank, and the geometric mean of 100 x ADTM + 0.05 over benchmarks, after each evaluation.
 ``--methods`` compares these only, on the benchmarks and runs that all of them have.
 """
@@ -33,11 +36,12 @@ from count_wins import AFTER, complete_methods, count_places
 from recollect.bench.analysis import figure_style as style
 from recollect.bench.analysis.aggregate import REFERENCE, BenchmarkResults, aggregate_runs, common_runs
 from recollect.bench.analysis.figure_data import differences_from_reference, line_styles
-from recollect.bench.analysis.statistics import RankTest, rank_test
+from recollect.bench.analysis.statistics import RankTest, rank_test, signed_rank
 from recollect.bench.experiment.experiment_run import CompletedRun
 from recollect.bench.experiment.results import load_results
 from recollect.numerics.arrays import FloatArray
 
+DEFAULT = "task-prior"
 LOSS = 5.0  # points of 100
 
 
@@ -96,6 +100,36 @@ def print_table(benchmarks: Sequence[BenchmarkResults], methods: Sequence[str]) 
         print(f"| {' | '.join([*cells, *(f'{1000 * seconds[method]:.0f}' for _ in timed)])} |")
 
 
+def print_others(runs: Sequence[CompletedRun], methods: Sequence[str]) -> None:
+    """Print the table of methods with fewer runs, each beside the default and plain Bayesian optimization."""
+    columns = [
+        "benchmarks",
+        "tasks",
+        "runs",
+        "log regret",
+        DEFAULT,
+        REFERENCE,
+        "of each run",
+        DEFAULT,
+        "p",
+        REFERENCE,
+        "p",
+    ]
+    print(f"\n| method | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
+    for method in methods:
+        compared = [method, DEFAULT, REFERENCE]
+        benchmarks = list(aggregate_runs(shared_runs(runs, compared)).benchmarks.values())
+        tasks = {own: np.concatenate([log_regrets(found.methods[own]) for found in benchmarks]) for own in compared}
+        regrets = [f"{log_regret(benchmarks, own)[1:].mean():.2f}" for own in compared]
+        of_runs = {own: f"{log_regret_of_runs(benchmarks, own):.2f}" for own in compared}
+        tested = [
+            cell for own in compared[1:] for cell in (of_runs[own], f"{signed_rank(tasks[method], tasks[own]):.2g}")
+        ]
+        count = sum(len(found.methods[method].curves) for found in benchmarks)
+        cells = [len(benchmarks), len(tasks[method]), count, *regrets, of_runs[method], *tested]
+        print(f"| `{method}` | {' | '.join(map(str, cells))} |")
+
+
 def draw(benchmarks: Sequence[BenchmarkResults], methods: Sequence[str], path: Path) -> None:
     horizon = benchmarks[0].horizon
     evaluations = np.arange(1.0, horizon + 1)
@@ -117,11 +151,8 @@ def draw(benchmarks: Sequence[BenchmarkResults], methods: Sequence[str], path: P
     style.save(figure, path)
 
 
-def chosen_runs(paths: Sequence[Path], methods: Sequence[str] | None) -> list[CompletedRun]:
-    """Return the runs of these methods on the benchmarks, tasks and repetitions that all have; all runs without any."""
-    runs = load_results(paths)
-    if methods is None:
-        return runs
+def shared_runs(runs: Sequence[CompletedRun], methods: Sequence[str]) -> list[CompletedRun]:
+    """Return the runs of these methods on the benchmarks, tasks and repetitions that all of them have."""
     present = {run.key[:2] for run in runs}
     shared = {name for name, _ in present if all((name, method) in present for method in methods)}
     return common_runs(run for run in runs if run.key.benchmark in shared and run.key.method in methods)
@@ -133,9 +164,13 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+")
     parser.add_argument("--figure", type=Path, help="files without suffix; .png and .svg are written")
     given = parser.parse_args()
-    benchmarks = list(aggregate_runs(chosen_runs(given.results, given.methods)).benchmarks.values())
+    runs = load_results(given.results)
+    compared = runs if given.methods is None else shared_runs(runs, given.methods)
+    benchmarks = list(aggregate_runs(compared).benchmarks.values())
     methods = [name for name in complete_methods(benchmarks) if not benchmarks[0].methods[name].remark]
     print_table(benchmarks, methods)
+    if others := {run.key.method for run in compared} - set(methods):
+        print_others(runs, sorted(others))
     if given.figure:
         draw(benchmarks, methods, given.figure)
 

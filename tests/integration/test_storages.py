@@ -42,7 +42,7 @@ def test_runs_are_kept_learned_from_gone_on_with_and_removed(where: str, tmp_pat
         assert memory.export(tmp_path / "p.jsonl", "p") == 2
         memory.remove("two", "p")
         memory.remove(name, "p")
-        assert memory.problems() == []
+        assert "p" not in memory.problems()  # a server has those of other tests
         assert [run.task for run in memory.import_(tmp_path / "p.jsonl", "p")] == [name, "two"]
         assert memory.run("two", "p").values == more.run.values
         memory.remove("two", "p")

@@ -237,8 +237,7 @@ class Memory(MemoryTasks):
         foreign = [repr(run.task) for run, why in checked if why is Unusable.NO_SHARED_PARAMETER]
         for tasks, reason in ((others, Unusable.OTHER_DIRECTION.value), (foreign, Unusable.NO_SHARED_PARAMETER.value)):
             if tasks:
-                message = f"{self._store.name}: {left_out_message(tasks, reason)}"
-                warn_caller(message)
+                warn_caller(f"{self._store.name}: {left_out_message(tasks, reason)}")
         return [run for run, why in checked if why is None]
 
     def add(self, run: Run, problem: str = DEFAULT_PROBLEM, *, tags: str | Iterable[str] = (), note: str = "") -> None:

@@ -1,6 +1,6 @@
 """Which method is best over all benchmarks? The table and the figure of docs/results.md.
 
-    python benchmarks/quality/great_comparison.py benchmarks/results/great.csv.gz --figure docs/figures/great-comparison
+    python benchmarks/quality/great_comparison.py benchmarks/results/{great.csv.xz,peers.csv.gz}
 
 For the methods that have all runs on every benchmark:
 

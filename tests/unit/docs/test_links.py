@@ -10,7 +10,7 @@ import pytest
 from tests.helpers.documents import FENCE, PAGES, ROOT, anchors, links
 
 PATH = re.compile(
-    r"\b(?:benchmarks|docs|examples|src|tests|optunahub)/[\w./-]+\.(?:py|md|toml|csv\.gz|csv|sh|json|png)\b"
+    r"\b(?:benchmarks|docs|examples|src|tests|optunahub)/[\w./-]+\.(?:py|md|toml|csv\.gz|csv\.xz|csv|sh|json|png)\b"
 )
 
 

@@ -78,6 +78,11 @@ class ContestantSpec:
     module: str = ""  # the module; if it is a file beside the plan, its path
     settings: tuple[tuple[str, Any], ...] = ()  # keyword arguments of the sampler or factory
 
+    def check(self) -> None:
+        """Raise InputError if it is a program that this computer cannot run, without running it."""
+        if self.kind == COMMAND and shutil.which(program := shlex.split(self.target)[0]) is None:
+            raise InputError(f"{self.name}: expected a program that can be run after 'command:', got {program!r}")
+
     def method(self) -> str | Method | None:
         """Return the method of recollect that it is, or None."""
         if self.kind == "method":
@@ -173,8 +178,6 @@ def contestant_spec(text: str, folder: Path, name: str = "") -> ContestantSpec:
         parts = [str((folder / part).absolute()) if (folder / part).is_file() else part for part in shlex.split(rest)]
         if not parts:
             raise InputError(f"{name}: expected a program after 'command:', got none")
-        if shutil.which(parts[0]) is None:
-            raise InputError(f"{name}: expected a program that can be run after 'command:', got {parts[0]!r}")
         return ContestantSpec(name, COMMAND, shlex.join(parts))
     target, settings = _parse_call(rest, name)
     if kind == OPTUNA:

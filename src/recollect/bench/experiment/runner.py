@@ -106,10 +106,12 @@ def run_experiment(
     """Execute the runs of a plan that have no result yet, and store them in the folder.
 
     ``jobs`` processes of this computer build forests first (None: one per core). ``progress(label, done, total)`` has a
-    label for every benchmark. InputError: data are missing, or the folder holds runs with other settings.
+    label for every benchmark. InputError: data or programs are missing, or the folder holds runs with other settings.
     """
-    for spec in plan.benchmarks:
-        spec.check()
+    for benchmark in plan.benchmarks:
+        benchmark.check()
+    for contestant in plan.contestants:
+        contestant.check()
     make_folder(folder)
     with exclusive_access(folder):
         manifest = Manifest.open(folder, plan.settings())

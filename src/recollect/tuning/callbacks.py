@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from recollect._text import name_list, plural
 from recollect.errors import InputError, InputTypeError, Stop
-from recollect.runs.copies import copy_run, copy_trial
+from recollect.runs.copies import copy_trial
 from recollect.runs.run import Run, Trial
 from recollect.validation import as_list
 
@@ -70,16 +70,25 @@ def opened(callbacks: Sequence[Callback], problem: str, task: str) -> Iterator[N
         yield
 
 
-def notify(callbacks: Sequence[Callback], trial: Trial, run: Run) -> None:
-    """Call all callbacks, each with copies, even if one of them wants to stop; then stop."""
-    stops = []
-    for callback in callbacks:
-        try:
-            callback(copy_trial(trial), copy_run(run))
-        except Stop as stop:
-            stops.append(stop)
-    if stops:
-        raise stops[0]
+class Notifier:
+    """Calls callbacks with copies. Each has a run of its own, so that only new trials are copied after a trial."""
+
+    def __init__(self, callbacks: Sequence[Callback], empty: Run) -> None:
+        """Start with a run without trials."""
+        self._callbacks, self._shown = callbacks, [empty] * len(callbacks)
+
+    def __call__(self, trial: Trial, run: Run) -> None:
+        """Call all callbacks, even if one of them wants to stop; then stop. ``run`` only grows from call to call."""
+        stops = []
+        for place, callback in enumerate(self._callbacks):
+            shown = self._shown[place].trials
+            self._shown[place] = run.with_trials((*shown, *map(copy_trial, run.trials[len(shown) :])))
+            try:
+                callback(copy_trial(trial), self._shown[place])
+            except Stop as stop:
+                stops.append(stop)
+        if stops:
+            raise stops[0]
 
 
 def progress_line(trial: Trial, run: Run, budget: int) -> str:

@@ -33,7 +33,7 @@ from recollect.storage.memory import Memory
 from recollect.storage.open import Store, patiently, storage_errors
 from recollect.storage.studies import DEFAULT_PROBLEM, SETTINGS_KEY, TaskStudy, get_or_create_study
 from recollect.transfer.fit_cache import FitCache
-from recollect.tuning.callbacks import Callback, check_callbacks, notify, opened, progress_line
+from recollect.tuning.callbacks import Callback, Notifier, check_callbacks, opened, progress_line
 from recollect.tuning.executor_evaluator import ExecutorEvaluator
 from recollect.tuning.heartbeat import GRACE_SECONDS
 from recollect.tuning.objective import Evaluator, InProcessEvaluator, Objective, PoolEvaluator, as_time_limit
@@ -253,7 +253,7 @@ def _tune(evaluator: Evaluator, space: SpaceLike, settings: TuningSettings) -> R
             direction=empty.direction, run=empty,
         )  # fmt: skip
         used = [(run, entry) for run, entry in zip(past, optimizer.past, strict=True) if entry.used]
-        report = _reporter(callbacks, budget.trials if settings.progress else None)
+        report = _reporter(callbacks, empty, budget.trials if settings.progress else None)
         rule = _rule(budget, space, used)
         worker = Worker(queue, optimizer, evaluator, budget, first=first, report=report, rule=rule)
         with opened(callbacks, settings.problem, task):
@@ -298,15 +298,16 @@ def _check_first(first: Iterable[Mapping[str, Any]], space: Space) -> list[Confi
     return [dict(config) for config in configs]
 
 
-def _reporter(callbacks: Sequence[Callback], trials: int | None) -> Report:
+def _reporter(callbacks: Sequence[Callback], empty: Run, trials: int | None) -> Report:
     """Return what is done after every trial; ``trials``: print a line about it, where there is no progress bar."""
+    notify = Notifier(callbacks, empty)
 
     def report(trial: Trial, run: Run) -> None:
         with suppress(OSError, ValueError):  # the end of a pipe or of a terminal has closed it
             if trials is not None and not is_interactive() and sys.stderr is not None:
                 sys.stderr.write(f"{progress_line(trial, run, trials)}\n")
                 sys.stderr.flush()
-        notify(callbacks, trial, run)
+        notify(trial, run)
 
     return report
 
